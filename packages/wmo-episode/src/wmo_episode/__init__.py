@@ -1,0 +1,1 @@
+"""One agent episode: shim wire and server, termination policy, node runner, entry.ts."""

@@ -1,0 +1,1 @@
+"""What a harness is: source tree, surfaces, skills, tool policy, hashes."""

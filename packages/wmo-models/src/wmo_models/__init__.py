@@ -1,0 +1,1 @@
+"""Model endpoints: OpenAI-compatible client, usage, and the offline model server."""

@@ -1,0 +1,1 @@
+"""Harness document to directory and back."""

@@ -1,0 +1,1 @@
+"""Serve the offline model on loopback."""

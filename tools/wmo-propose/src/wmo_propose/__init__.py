@@ -1,0 +1,1 @@
+"""Ask a coding agent for the next candidate."""

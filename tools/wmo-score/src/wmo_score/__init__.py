@@ -1,0 +1,1 @@
+"""Score a harness on a suite of tasks."""

@@ -1,0 +1,1 @@
+"""Serve one episode to an agent process."""

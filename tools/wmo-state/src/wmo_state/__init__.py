@@ -1,0 +1,1 @@
+"""Make, read and verify a run directory."""

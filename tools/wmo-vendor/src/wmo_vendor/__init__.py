@@ -1,0 +1,1 @@
+"""Materialise and check the vendored pi."""
