@@ -1,0 +1,73 @@
+"""What every document shares: strict typing, the schema line, and its one text form."""
+
+import json
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+
+class Part(BaseModel):
+    """A piece of a document: frozen, strictly typed (`true` is no number), no NaN or Infinity, unknown keys ignored."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+
+
+class Document(Part):
+    """A whole document. `SCHEMA` names it and its major version: `wmo.<name>/<major>`.
+
+    Serialised, the schema line stands first and the other keys sorted. wmo_kit.documents checks it on the way in.
+    """
+
+    SCHEMA: ClassVar[str]
+
+    @model_serializer(mode="wrap")
+    def _schema_first(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        body = handler(self)
+        return {"schema": self.SCHEMA, **{key: body[key] for key in sorted(body)}}
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the document as plain JSON values, the schema line first, the other keys sorted."""
+        return self.model_dump(mode="json")
+
+    def to_text(self) -> str:
+        """Give the document's text: UTF-8 characters as they are, sorted keys, indent 2, a newline at the end."""
+        return dump_text(self.to_json())
+
+
+def dump_text(value: Any) -> str:
+    """Give the text form of a JSON value: indent 2, every nested object sorted, no NaN, a newline at the end.
+
+    The top level keeps its order, so that `schema` can stand first; the run directory's plain files are passed sorted.
+    Raises ValueError where `value` holds NaN or Infinity.
+    """
+    if isinstance(value, dict):
+        value = {key: _sorted(item) for key, item in value.items()}
+    else:
+        value = _sorted(value)
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_sorted(item) for item in value]
+    return value
+
+
+def parse_text(text: str) -> Any:
+    """Parse JSON strictly. Duplicate keys, NaN and Infinity raise ValueError, as json's own errors do."""
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"duplicate key '{key}'")
+        result[key] = value
+    return result
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")

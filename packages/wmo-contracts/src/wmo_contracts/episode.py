@@ -1,0 +1,148 @@
+"""One agent episode: what it needs (`wmo.episode/1`) and what came of it (`wmo.episode-result/1`)."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from wmo_contracts.base import Document, Part
+
+StopReason = Literal[
+    "submitted",
+    "max_turns",
+    "no_action",
+    "error",
+    "budget",
+    "no_tool_call",
+    "output_truncated",
+    "unparsed_tool_call",
+    "provider_error",
+    "unknown_done_reason",
+]
+SandboxMode = Literal["bwrap", "none"]
+
+
+class ToolSpec(Part):
+    """A tool as the agent sees it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class Skill(Part):
+    """A skill the agent can read with read_skill."""
+
+    name: str
+    description: str
+    content: str
+
+
+class Limits(Part):
+    """What an episode may use. The defaults are design 5's."""
+
+    max_turns: Annotated[int, Field(ge=1)] = 20
+    max_output_tokens: Annotated[int, Field(ge=1)] = 4096
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    max_env_actions: Annotated[int, Field(ge=1)] = 40
+    timeout_s: Annotated[float, Field(gt=0)] = 300.0
+    grace_s: Annotated[float, Field(ge=0)] = 60.0
+    context_window: Annotated[int, Field(ge=1)] | None = None
+
+
+class TaskRef(Part):
+    """The task of an episode. `path`: its folder, absolute or relative to the document's own folder; "" where none."""
+
+    id: str
+    instruction: str
+    path: str = ""
+
+
+class HarnessRef(Part):
+    """The candidate's source tree. `path` as in TaskRef."""
+
+    path: str
+    tree_hash: str
+    doc_hash: str
+
+
+class EnvironmentRef(Part):
+    """Which environment answers the agent's tools."""
+
+    kind: Literal["sandbox"] = "sandbox"
+    mode: SandboxMode = "bwrap"
+    command_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    output_cap_bytes: Annotated[int, Field(ge=1024)] = 30_000
+
+
+class ModelRef(Part):
+    """Which configured role answers the agent, and the model's name. Addresses and keys stay in the configuration."""
+
+    role: Literal["worker", "proposer"] = "worker"
+    name: str
+
+
+class EpisodeDocument(Document):
+    """`wmo.episode/1`: everything one episode needs."""
+
+    SCHEMA: ClassVar[str] = "wmo.episode/1"
+
+    task: TaskRef
+    harness: HarnessRef
+    system: str
+    tools: tuple[ToolSpec, ...]
+    skills: tuple[Skill, ...] = ()
+    limits: Limits = Limits()
+    environment: EnvironmentRef = EnvironmentRef()
+    model: ModelRef
+
+
+class Action(Part):
+    """What the agent did: a tool call (`name`, `arguments`) or a message (`content`)."""
+
+    kind: Literal["tool", "message"]
+    name: str = ""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    content: str = ""
+
+
+class Observation(Part):
+    """What came back. `exit_code` only for commands; `timed_out` and `truncated` say what the environment cut."""
+
+    content: str
+    is_error: bool = False
+    exit_code: int | None = None
+    timed_out: bool = False
+    truncated: bool = False
+
+
+class Step(Part):
+    """One action and its observation. `state_before` is the world model's note; "" in a real environment."""
+
+    action: Action
+    observation: Observation
+    state_before: str = ""
+    task: str = ""
+
+
+class Usage(Part):
+    """Model usage. Tokens as the endpoint reported them, 0 where it did not."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class EpisodeResult(Document):
+    """`wmo.episode-result/1`. Only stop_reason "submitted" is a completion; `turns` is len(steps)."""
+
+    SCHEMA: ClassVar[str] = "wmo.episode-result/1"
+
+    task_id: str
+    steps: tuple[Step, ...]
+    stop_reason: StopReason
+    answer: str
+    turns: int
+    note: str = ""
+    usage: Usage = Usage()
+    timings: dict[str, float] = Field(default_factory=dict)

@@ -1,0 +1,147 @@
+"""The run directory's own files (the reference's format) and `wmo.run/1`, the view of a run."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from wmo_contracts.base import Document, Part
+from wmo_contracts.episode import SandboxMode
+from wmo_contracts.score import RewardMode, ScoreRequest
+
+Slot = Annotated[int, Field(ge=0)]
+
+
+class ScoredEntry(Part):
+    """state.json entry of a scored slot."""
+
+    kind: Literal["scored"] = "scored"
+    slot: Slot
+    candidate_id: str
+    score: Annotated[float, Field(ge=0, le=1)]
+    doc_hash: str
+    evidence_dir: str
+
+
+class InvalidEntry(Part):
+    """state.json entry of a slot whose proposal was rejected."""
+
+    kind: Literal["invalid"] = "invalid"
+    slot: Slot
+    candidate_id: str
+    reason: str
+    evidence_dir: str
+
+
+StateEntry = Annotated[ScoredEntry | InvalidEntry, Field(discriminator="kind")]
+
+
+class StateFile(Part):
+    """state.json: the ordered index of boundaries, committed last."""
+
+    outcomes: tuple[StateEntry, ...]
+
+
+class ProposalFile(Part):
+    """proposal.json of an accepted candidate."""
+
+    candidate_id: str
+    doc_hash: str
+    tree_hash: str
+    evidence_dir: str
+
+
+class PendingFile(Part):
+    """pending.json: an accepted candidate that is not scored yet."""
+
+    candidate_id: str
+    doc_hash: str
+    tree_hash: str
+
+
+class ErrorFile(Part):
+    """error.json of a rejected slot."""
+
+    candidate_id: str
+    reason: str
+    evidence_dir: str
+
+
+class ProposerSettings(Part):
+    """Who proposes: the vendored pi, or any command (`argv`)."""
+
+    kind: Literal["pi", "command"] = "pi"
+    argv: tuple[str, ...] = ()
+
+
+class ModelSettings(Part):
+    """A role's endpoint as recorded in a run: never the key, only the name of the variable that holds it."""
+
+    base_url: str
+    model: str
+    api_key_env: str
+
+
+class RunSettings(Part):
+    """The frozen configuration of a run. `suite` is the suite's folder, `seed` what the user named."""
+
+    seed: str
+    seed_tree_hash: str
+    seed_doc_hash: str
+    suite: str
+    request: ScoreRequest
+    iterations: Annotated[int, Field(ge=0)]
+    reward_mode: RewardMode = "raw"
+    sandbox: SandboxMode = "bwrap"
+    proposer: ProposerSettings = ProposerSettings()
+    worker: ModelSettings
+    proposer_model: ModelSettings
+
+    @property
+    def simulated(self) -> bool:
+        """True where the offline model plays the worker: its scores are a simulation."""
+        return self.worker.base_url == "offline"
+
+
+class NextStep(Part):
+    """What the loop does next; `slot` is the slot that the step works on (for "done": the last one)."""
+
+    step: Literal["score-seed", "propose", "score", "done"]
+    slot: Slot
+
+
+class OutcomeView(Part):
+    """One consumed slot for people and reports: the state entry plus what changed against the seed."""
+
+    slot: Slot
+    candidate_id: str
+    kind: Literal["scored", "invalid"]
+    score: float | None = None
+    change: float | None = None
+    changed_files: tuple[str, ...] = ()
+    summary: str = ""
+    note: str = ""
+
+
+class BestView(Part):
+    """The best candidate so far: maximum score, the earliest wins ties."""
+
+    candidate_id: str
+    slot: Slot
+    score: float
+
+
+class RunDocument(Document):
+    """`wmo.run/1`: what wmo-state prints, and (with `settings` alone) a run's run.json.
+
+    `settings` is None for a run of the reference, which records none.
+    """
+
+    SCHEMA: ClassVar[str] = "wmo.run/1"
+
+    settings: RunSettings | None
+    run_dir: str = ""
+    next: NextStep | None = None
+    outcomes: tuple[OutcomeView, ...] = ()
+    best: BestView | None = None
+    completed: bool = False
+    simulated: bool = False

@@ -1,0 +1,115 @@
+"""Scores: the task-by-attempt report of design 4, the document around it, and the per-trial cell."""
+
+from collections import defaultdict
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from wmo_contracts.base import Document, Part
+
+RewardMode = Literal["raw", "positive-binary"]
+NOTE_LIMIT = 2000
+"""The most characters a cell's note may have (design 4)."""
+
+
+class ScoreRequest(Part):
+    """Which cells a report must have: the cross product of `task_ids` and attempts 1..`attempts`."""
+
+    task_ids: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
+    attempts: Annotated[int, Field(ge=1)]
+
+    @model_validator(mode="after")
+    def _unique_tasks(self) -> Self:
+        if len(set(self.task_ids)) != len(self.task_ids):
+            raise ValueError("task_ids must be unique")
+        return self
+
+
+class CellTests(Part):
+    """The verifier's own test counts. `resolved` counts the tests that gave a verdict, passed or not."""
+
+    passed: Annotated[int, Field(ge=0)]
+    resolved: Annotated[int, Field(ge=1)]
+    unresolved: Annotated[int, Field(ge=0)]
+
+
+class ScoreCell(Part):
+    """The outcome of one attempt at one task. `tests` None means that the verifier counted none; that is not zero."""
+
+    task_id: Annotated[str, Field(min_length=1)]
+    attempt: Annotated[int, Field(ge=1)]
+    reward: Annotated[float, Field(ge=0, le=1)]
+    passed: bool
+    artifact_dir: str
+    note: Annotated[str, Field(max_length=NOTE_LIMIT)] = ""
+    infra_failed: bool = False
+    tests: CellTests | None = None
+
+
+def passes(reward: float, mode: RewardMode) -> bool:
+    """Say whether `reward` (0 to 1) is a pass: exactly 1.0 in mode "raw", anything above 0 in "positive-binary"."""
+    return reward == 1.0 if mode == "raw" else reward > 0
+
+
+class ScoreReport(Part):
+    """All cells of one harness under one request: exactly the cross product, sorted by (task_id, attempt)."""
+
+    doc_hash: str
+    request: ScoreRequest
+    reward_mode: RewardMode = "raw"
+    cells: tuple[ScoreCell, ...]
+
+    @model_validator(mode="after")
+    def _complete_and_honest(self) -> Self:
+        wanted = sorted(
+            (task, attempt) for task in self.request.task_ids for attempt in range(1, self.request.attempts + 1)
+        )
+        if [(cell.task_id, cell.attempt) for cell in self.cells] != wanted:
+            raise ValueError("cells must be exactly the request's tasks x attempts, one each, sorted")
+        for cell in self.cells:
+            if cell.passed != passes(cell.reward, self.reward_mode):
+                raise ValueError(
+                    f"cell ('{cell.task_id}', {cell.attempt}): passed is {cell.passed}, "
+                    f"but reward {cell.reward} in mode '{self.reward_mode}' says otherwise"
+                )
+        return self
+
+    @property
+    def score(self) -> float:
+        """Mean over tasks of the task's pass rate, 0 to 1."""
+        passed: dict[str, int] = defaultdict(int)
+        for cell in self.cells:
+            passed[cell.task_id] += cell.passed
+        rates = [passed[task] / self.request.attempts for task in sorted(self.request.task_ids)]
+        return sum(rates) / len(rates)
+
+    @property
+    def pass_rate(self) -> float:
+        """Fraction of all cells that passed, 0 to 1."""
+        return sum(cell.passed for cell in self.cells) / len(self.cells)
+
+
+class ScoreDocument(Document):
+    """`wmo.score/1`: what wmo-score prints. `simulated` is true where the offline model played the worker."""
+
+    SCHEMA: ClassVar[str] = "wmo.score/1"
+
+    candidate_id: str
+    score: float
+    pass_rate: float
+    simulated: bool
+    report: ScoreReport
+
+
+class CellDocument(Document):
+    """`wmo.cell/1`: cell.json, written last in a trial's folder. The hashes say what the cell was measured on."""
+
+    SCHEMA: ClassVar[str] = "wmo.cell/1"
+
+    cell: ScoreCell
+    tree_hash: str
+    doc_hash: str
+    task_hash: str
+    request_hash: str
+    stop_reason: str | None = None
+    timings: dict[str, float] = Field(default_factory=dict)

@@ -1,0 +1,133 @@
+"""Child processes: their own process group, drained pipes, a wall budget, TERM then KILL to the whole group."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+POLL_S = 0.02
+PIPE_GRACE_S = 1.0
+"""How long the pipes may stay open after the group was killed: a process that left the group can hold them for ever."""
+
+
+@dataclass
+class Drain:
+    """Reads a pipe to its end in a thread and keeps the first and the last `cap_bytes` / 2 bytes of it."""
+
+    pipe: IO[bytes]
+    cap_bytes: int
+    total: int = 0
+    _head: bytearray = field(default_factory=bytearray)
+    _tail: bytearray = field(default_factory=bytearray)
+
+    def __post_init__(self) -> None:
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        half = self.cap_bytes // 2
+        with contextlib.suppress(ValueError, OSError):  # the pipe was closed under us at the end of the grace
+            while chunk := os.read(self.pipe.fileno(), 65536):
+                self.total += len(chunk)
+                room = half - len(self._head)
+                self._head += chunk[:room]
+                self._tail = (self._tail + chunk[room:])[-half:] if room < len(chunk) else self._tail
+
+    def kept(self) -> bytes:
+        """Give what was kept: all of it below the cap, else head, a marker with the number of bytes left out, tail."""
+        dropped = self.total - len(self._head) - len(self._tail)
+        marker = b"\n[... %d bytes left out ...]\n" % dropped if dropped > 0 else b""
+        return bytes(self._head) + marker + bytes(self._tail)
+
+
+@dataclass(frozen=True)
+class ChildResult:
+    """How a child ended. `returncode` is negative for a signal, as subprocess has it."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    cancelled: bool
+    seconds: float
+
+
+def run_child(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    wall_s: float,
+    grace_s: float = 2.0,
+    cap_bytes: int = 1 << 20,
+    cancel: threading.Event | None = None,
+) -> ChildResult:
+    """Run `argv` to its end, its wall budget or `cancel`, whichever is first; nothing of its process group stays alive.
+
+    `env` None inherits ours. `cap_bytes` bounds what is kept of each stream, never what the child may write. Raises
+    FileNotFoundError and PermissionError where the program cannot be started.
+    """
+    started = time.monotonic()
+    process = subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=None if env is None else dict(env),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdin and process.stdout and process.stderr  # noqa: S101  PIPE was asked for
+    drains = [Drain(process.stdout, cap_bytes), Drain(process.stderr, cap_bytes)]
+    feeder = threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True)
+    feeder.start()
+    timed_out = cancelled = False
+    try:
+        while process.poll() is None:
+            timed_out = time.monotonic() - started > wall_s
+            cancelled = cancel is not None and cancel.is_set()
+            if timed_out or cancelled:
+                break
+            wait_briefly(process)
+    finally:
+        stop_group(process, grace_s)
+        for drain in drains:
+            drain.thread.join(PIPE_GRACE_S)
+            drain.pipe.close()
+    return ChildResult(
+        process.returncode, drains[0].kept(), drains[1].kept(), timed_out, cancelled, time.monotonic() - started
+    )
+
+
+def wait_briefly(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the process's end, at most one poll interval, so that budgets and cancellation are looked at again."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(POLL_S)
+
+
+def stop_group(process: subprocess.Popen[bytes], grace_s: float) -> None:
+    """End the child's whole process group: TERM, up to `grace_s` seconds for the child, then KILL to what is left."""
+    if process.poll() is None:
+        signal_group(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(grace_s)
+    signal_group(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def signal_group(group: int, number: signal.Signals) -> None:
+    """Signal a process group; one that is gone is no error."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def _feed(pipe: IO[bytes], data: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError), pipe:  # a child may end without reading its input
+        pipe.write(data)

@@ -1,0 +1,90 @@
+"""The frame around every executable: common options, and the one place where errors become exit codes (design 2).
+
+Only click is imported here, so that `--help` costs no more than click itself.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from importlib.metadata import version
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from wmo_kit.errors import Terminated, Usage, WmoError
+from wmo_kit.log import Log
+
+CallableT = TypeVar("CallableT", bound=Callable[..., Any])
+
+
+def common_options(tool: str) -> Callable[[CallableT], CallableT]:
+    """Give a decorator that adds --version and --log-json; the command gets its Log by `@click.pass_obj`."""
+
+    def keep_log(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        if value or context.obj is None:
+            context.obj = Log(tool, value)
+
+    def decorate(function: CallableT) -> CallableT:
+        decorated = click.option(
+            "--log-json",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=keep_log,
+            help="Write stderr as JSON Lines.",
+        )(function)
+        return click.version_option(version=version(tool), prog_name=tool)(decorated)
+
+    return decorate
+
+
+def entry(command: click.Command) -> Callable[[], NoReturn]:
+    """Give the console script of `command`: runs it on sys.argv and exits with the code of design 2's table."""
+
+    def main() -> NoReturn:
+        signal.signal(signal.SIGTERM, _raise_terminated)
+        tool = command.name or "wmo"
+        code = _run(command, Log(tool, "--log-json" in sys.argv))
+        sys.exit(code)
+
+    return main
+
+
+def _run(command: click.Command, log: Log) -> int:
+    """Run the command and give its exit code. An unnamed OSError is I/O trouble (74), any other surprise a bug (70)."""
+    try:
+        command.main(standalone_mode=False)
+        sys.stdout.flush()
+        return 0
+    except WmoError as error:
+        log.say("error", str(error), code=error.code)
+        return error.code
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        usage = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
+        log.say("error", f"{error.format_message()}\n{usage}".strip(), code=Usage.code)
+        return Usage.code
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        log.say("interrupted", "interrupted; run the same command again to go on", code=130)
+        return 130
+    except Terminated:
+        log.say("terminated", "terminated; run the same command again to go on", code=143)
+        return 143
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at exit
+        return 141
+    except OSError as error:
+        subject = f" '{error.filename}'" if error.filename else ""
+        log.say("error", f"input/output failed:{subject} {(error.strerror or str(error)).lower()}", code=74)
+        return 74
+    except Exception:  # noqa: BLE001  the frame is where a bug becomes exit 70 with its traceback
+        log.say("bug", f"bug in {log.tool}, please report:\n{traceback.format_exc()}", code=70)
+        return 70
+
+
+def _raise_terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated

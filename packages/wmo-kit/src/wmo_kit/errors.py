@@ -1,0 +1,57 @@
+"""Every failure that a user may see: one class is one exit code, the message says the rest (design 2)."""
+
+
+class WmoError(Exception):
+    """A failure: a message for people (lower case, problem first, subject quoted, what to do) and an exit code."""
+
+    code = 70
+
+
+class Negative(WmoError):
+    """A valid negative: a rejected candidate, a manifest mismatch, a verification that failed."""
+
+    code = 1
+
+
+class Usage(WmoError):
+    """The command line is wrong."""
+
+    code = 2
+
+
+class BadDocument(WmoError):
+    """An input document is malformed, of an unknown schema, or contradicts itself."""
+
+    code = 65
+
+
+class Missing(WmoError):
+    """Something needed is not there: node, bubblewrap, a server. The message says how to get it."""
+
+    code = 69
+
+
+class CannotWrite(WmoError):
+    """I/O failed: disk full, permission, a path that is no directory."""
+
+    code = 74
+
+
+class Transient(WmoError):
+    """It may work later: an endpoint is down, a verifier gave no reward."""
+
+    code = 75
+
+
+class Locked(Transient):
+    """Another process works on this run."""
+
+
+class Conflict(WmoError):
+    """Configuration contradicts the record or itself."""
+
+    code = 78
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived. No `Exception`, so that no handler for ordinary failures can swallow it."""

@@ -1,0 +1,23 @@
+"""Words for people on stderr: plain lines, or JSON Lines with --log-json."""
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Log:
+    """Where a tool speaks to people. `as_json` turns each line into one JSON object {"event", "message", ...fields}."""
+
+    tool: str
+    as_json: bool = False
+
+    def say(self, event: str, message: str, **fields: Any) -> None:
+        """Write one line. `event` is a stable machine word, `message` the sentence, `fields` JSON values."""
+        if self.as_json:
+            line = json.dumps({"event": event, "tool": self.tool, "message": message, **fields}, ensure_ascii=False)
+        else:
+            line = f"{self.tool}: {message}"
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
