@@ -1,0 +1,3 @@
+#!/bin/bash
+# Grades /app: writes reward.txt and ctrf.json to /logs/verifier.
+exec python3 -I /tests/checks.py
