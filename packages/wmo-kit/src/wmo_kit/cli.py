@@ -45,7 +45,8 @@ def entry(command: click.Command) -> Callable[[], NoReturn]:
     """Give the console script of `command`: runs it on sys.argv and exits with the code of design 2's table."""
 
     def main() -> NoReturn:
-        signal.signal(signal.SIGTERM, _raise_terminated)
+        signal.signal(signal.SIGINT, _raise_once)
+        signal.signal(signal.SIGTERM, _raise_once)
         tool = command.name or "wmo"
         code = _run(command, Log(tool, "--log-json" in sys.argv))
         sys.exit(code)
@@ -86,5 +87,8 @@ def _run(command: click.Command, log: Log) -> int:
         return 70
 
 
-def _raise_terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise Terminated
+def _raise_once(number: int, _frame: FrameType | None) -> NoReturn:
+    """Turn the first INT or TERM into an exception and ignore the next: a second Ctrl-C must not cut the clean-up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated

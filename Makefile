@@ -1,0 +1,89 @@
+# The front door. `make` alone prints what there is; every target sets up by itself what it needs.
+
+PYTHON   ?= python3
+RUN      ?= runs/demo
+SUITE    ?= suites/starter
+SLOTS    ?= 4
+ATTEMPTS ?= 1
+SEED     ?= pi
+JOBS     ?=
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+PARTS   := $(wildcard packages/*) $(wildcard tools/*)
+PIP     := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+
+RUNTIME := $(VENV)/.runtime-stamp
+DEV     := $(VENV)/.dev-stamp
+PI      := vendor/runtime/.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run status best test check bench lock schemas clean
+
+help: ## Print this help
+	@echo 'wmo improves the harness of an agent (prompt, limits, skills, source) while the model stays fixed.'
+	@echo
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo '  make run takes RUN=$(RUN) SUITE=$(SUITE) SLOTS=$(SLOTS) ATTEMPTS=$(ATTEMPTS) SEED=$(SEED) JOBS='
+	@echo '  and, for a real model, WMO_BASE_URL= WMO_MODEL= WMO_API_KEY= from the environment.'
+
+setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)
+
+run: $(RUNTIME) $(PI) ## Run the loop to its end, or resume it: seed, then SLOTS candidates
+	@exec $(BIN)/invoke run --run '$(RUN)' --suite '$(SUITE)' --slots '$(SLOTS)' --attempts '$(ATTEMPTS)' \
+		--seed '$(SEED)' $(if $(JOBS),--jobs '$(JOBS)')
+
+status: $(RUNTIME) ## Show the table of RUN
+	@exec $(BIN)/invoke status --run '$(RUN)'
+
+best: $(RUNTIME) ## Print the winner of RUN as a wmo.harness/1 document
+	@exec $(BIN)/invoke best --run '$(RUN)'
+
+test: $(DEV) $(PI) ## Run all checks and tests, the fast ones first
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/python -m pytest packages tools tests/contract -n 2
+	@$(BIN)/python -m pytest tests/pipeline tests/fault -n 2
+
+check: $(DEV) ## Lint and type-check
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy $(wildcard packages/*/src) $(wildcard tools/*/src) tasks.py
+
+bench: $(DEV) $(PI) ## Measure speed, as ratios within one run
+	@$(BIN)/python -m bench
+
+lock: ## Resolve requirements*.in anew into requirements*.lock (needs uv)
+	@for name in requirements requirements-dev; do \
+		uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+			--no-emit-index-url --no-emit-find-links --upgrade --quiet $$name.in -o $$name.lock || exit 1; \
+	done
+
+schemas: $(RUNTIME) ## Generate the JSON Schemas of the documents from their models
+	@$(BIN)/python -m wmo_kit.schema_files packages/wmo-contracts/src/wmo_contracts/json_schemas
+
+clean: ## Remove what set-up made (.venv, vendored pi); runs/ stay
+	rm -rf $(VENV) vendor/node_modules vendor/pi-agent vendor/runtime
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "wmo needs Python 3.11 or newer; '$(PYTHON)' is older: make PYTHON=/path/to/python3.11"; exit 69; }
+	@echo 'setting up .venv ...'
+	@$(PYTHON) -m venv $(VENV)
+
+# Hashes cannot be required of editable packages, so the locked ones come first and ours after them, without dependencies.
+$(RUNTIME): requirements.lock $(wildcard packages/*/pyproject.toml tools/*/pyproject.toml) | $(VENV)/bin/python
+	@echo 'installing the locked Python packages ...'
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-build-isolation --no-deps $(addprefix -e ,$(PARTS))
+	@touch $@
+
+$(DEV): requirements-dev.lock $(RUNTIME)
+	@echo 'installing the locked test packages ...'
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(PI): vendor/package-lock.json vendor/manifest.sha256 $(RUNTIME)
+	@echo 'fetching pi from its npm package and checking it against the manifest ...'
+	@$(BIN)/wmo-vendor install --vendor vendor > /dev/null
+	@touch $@

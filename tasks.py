@@ -1,0 +1,148 @@
+"""Invoke tasks: the slot loop over the installed tools. It calls executables and reads their documents, no more."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+from rich.console import Console
+from rich.table import Table
+
+BIN = Path(sys.executable).parent
+REJECTED = 1
+
+
+def call(*argv: str) -> tuple[int, str]:
+    """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code.
+
+    An interrupt is passed on (a tool takes the first and ignores the rest), and the tool is awaited: it ends in good order.
+    """
+    with subprocess.Popen([str(BIN / argv[0]), *argv[1:]], stdout=subprocess.PIPE, text=True) as process:
+        previous = signal.signal(signal.SIGTERM, lambda number, _frame: process.send_signal(number))
+        try:
+            while True:
+                try:
+                    output, _ = process.communicate()
+                    return process.returncode, output
+                except KeyboardInterrupt:
+                    process.send_signal(signal.SIGINT)
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+
+
+def document(*argv: str) -> Any:
+    """Run a tool that must succeed and parse the document it prints; its failure is ours, with its exit code."""
+    code, output = call(*argv)
+    if code != 0:
+        raise Exit(code=code)
+    return json.loads(output)
+
+
+def step(run: str, score_options: list[str]) -> bool:
+    """Do what `wmo-state next` says, once. Gives False when there is nothing left to do."""
+    due = document("wmo-state", "next", run)
+    if due["step"] == "done":
+        return False
+    if due["step"] == "propose":
+        code, _ = call("wmo-propose", "--run", run)
+        if code not in (0, REJECTED):
+            raise Exit(code=code)
+    else:
+        document("wmo-score", "--run", run, *score_options)
+    return True
+
+
+def show(run: str) -> None:
+    """Print the table of a run for people."""
+    status = document("wmo-state", "status", run)
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    table = Table(title=f"run {run}", caption="offline model: simulated" if status["simulated"] else None)
+    for name, justify in (("slot", "right"), ("candidate", "left"), ("score", "right"), ("vs seed", "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("what was changed", ratio=3)
+    table.add_column("notes", ratio=2)
+    best = status["best"]
+    for row in status["outcomes"]:
+        scored = row["kind"] == "scored"
+        table.add_row(
+            str(row["slot"]),
+            row["candidate_id"],
+            f"{row['score']:.4f}" if scored else "-",
+            f"{row['change']:+.4f}" if scored and row["slot"] else "",
+            row["summary"] or ("the seed" if row["slot"] == 0 else ""),
+            ", ".join(filter(None, [", ".join(row["changed_files"]), row["note"]])),
+            style="bold" if best and row["candidate_id"] == best["candidate_id"] else None,
+        )
+    console.print(table)
+    if status["simulated"]:
+        console.print("The model is the offline stand-in, so these scores are a simulation (offline model: simulated).")
+    if best:
+        console.print(f"best: {best['candidate_id']}, score {best['score']:.4f}")
+        console.print(
+            f"see it: {BIN_TEXT}/wmo-state best {run} | {BIN_TEXT}/wmo-materialize --into best/", soft_wrap=True
+        )
+    slots = len(status["outcomes"]) - 1
+    what = "go on: " if status["completed"] else "resume: "
+    console.print(
+        f"{what}make run RUN={run} SLOTS={slots + 4 if status['completed'] else status['settings']['iterations']}"
+    )
+
+
+BIN_TEXT = os.path.relpath(BIN)
+
+
+@task
+def slot(_: Context, run: str = "runs/demo") -> None:
+    """Do the next step of a run: one proposal, or one scoring."""
+    if not step(run, []):
+        print("nothing is left to do; more slots: make run SLOTS=n", file=sys.stderr)
+
+
+@task(name="run")
+def run_loop(  # noqa: PLR0917  one option each on the command line
+    _: Context,
+    run: str = "runs/demo",
+    suite: str = "suites/starter",
+    slots: str = "4",
+    attempts: str = "1",
+    seed: str = "pi",
+    jobs: str = "",
+) -> None:
+    """Run the loop to its end, or resume it where it stopped; ends with the table."""
+    init = ("init", run, "--seed", seed, "--suite", suite, "--slots", slots, "--attempts", attempts)
+    document("wmo-state", *init)
+    finish(run, jobs)
+
+
+@task
+def resume(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
+    """Go on with a run as it is recorded."""
+    finish(run, jobs)
+
+
+def finish(run: str, jobs: str) -> None:
+    """Step until nothing is left, then show the table."""
+    while step(run, ["--jobs", jobs] if jobs else []):
+        pass
+    show(run)
+
+
+@task
+def status(_: Context, run: str = "runs/demo") -> None:
+    """Show the table of a run."""
+    show(run)
+
+
+@task
+def best(_: Context, run: str = "runs/demo") -> None:
+    """Print the winner as a wmo.harness/1 document."""
+    code, output = call("wmo-state", "best", run)
+    sys.stdout.write(output)
+    if code != 0:
+        raise Exit(code=code)
