@@ -1,0 +1,165 @@
+"""The task-by-attempt matrix, pure: which trials a request asks for, which finished cells still hold, the report."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wmo_contracts.episode import SandboxMode, StopReason
+from wmo_contracts.run import ModelSettings
+from wmo_contracts.score import (
+    CellDocument,
+    CellTests,
+    RewardMode,
+    ScoreCell,
+    ScoreDocument,
+    ScoreReport,
+    ScoreRequest,
+    passes,
+)
+
+
+@dataclass(frozen=True, order=True)
+class Trial:
+    """One attempt (counted from 1) at one task."""
+
+    task_id: str
+    attempt: int
+
+    @property
+    def artifact_dir(self) -> str:
+        """The trial's folder, relative to its candidate's evidence."""
+        return f"trials/{self.task_id}/attempt-{self.attempt}"
+
+    def __str__(self) -> str:
+        return f"{self.task_id} #{self.attempt}"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What every cell of a report has in common, apart from the harness and the tasks.
+
+    `agent` is the agent's name; `worker` the model that plays it, None where no model does.
+    """
+
+    request: ScoreRequest
+    reward_mode: RewardMode
+    sandbox: SandboxMode
+    agent: str
+    worker: ModelSettings | None
+
+    @property
+    def request_hash(self) -> str:
+        """BLAKE2b-16 hex of these conditions. The name of the key's variable is not in it: it changes no score."""
+        facts = {
+            "agent": self.agent,
+            "model": None if self.worker is None else [self.worker.base_url, self.worker.model],
+            "request": self.request.model_dump(mode="json"),
+            "reward_mode": self.reward_mode,
+            "sandbox": self.sandbox,
+        }
+        return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured: the harness's hashes ("" for an agent without one), the conditions, each task's digest."""
+
+    tree_hash: str
+    doc_hash: str
+    conditions: Conditions
+    task_hashes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a report still needs: cells to keep, trials to run (sorted), and why a cell that was found is not kept."""
+
+    kept: Mapping[Trial, CellDocument]
+    due: tuple[Trial, ...]
+    outdated: Mapping[Trial, str]
+
+
+def trials(request: ScoreRequest) -> tuple[Trial, ...]:
+    """Give the request's cross product, sorted as the report's cells are: by task, then attempt."""
+    return tuple(
+        sorted(Trial(task, attempt) for task in request.task_ids for attempt in range(1, request.attempts + 1))
+    )
+
+
+def make_plan(subject: Subject, found: Mapping[Trial, CellDocument]) -> Plan:
+    """Decide which of the `found` cells may stand for their trials, and which trials must run."""
+    wanted = trials(subject.conditions.request)
+    outdated = {
+        trial: reason for trial in wanted if trial in found and (reason := _changed(subject, trial, found[trial]))
+    }
+    kept = {trial: found[trial] for trial in wanted if trial in found and trial not in outdated}
+    return Plan(kept, tuple(trial for trial in wanted if trial not in kept), outdated)
+
+
+def _changed(subject: Subject, trial: Trial, found: CellDocument) -> str:
+    """Say what a found cell was measured on that is different now; "" where nothing is."""
+    cell = found.cell
+    if (cell.task_id, cell.attempt, cell.artifact_dir) != (trial.task_id, trial.attempt, trial.artifact_dir):
+        return "the cell belongs to another trial"
+    if found.task_hash != subject.task_hashes[trial.task_id]:
+        return "the task changed"
+    if (found.tree_hash, found.doc_hash) != (subject.tree_hash, subject.doc_hash):
+        return "the harness changed"
+    if found.request_hash != subject.conditions.request_hash:
+        return "the request changed"
+    if cell.infra_failed or cell.passed != passes(cell.reward, subject.conditions.reward_mode):
+        return "the cell is no verifier's verdict"
+    return ""
+
+
+def make_cell(
+    subject: Subject,
+    trial: Trial,
+    *,
+    reward: float,
+    note: str,
+    tests: CellTests | None,
+    stop_reason: StopReason | None,
+    timings: Mapping[str, float],
+) -> CellDocument:
+    """Give the document of a finished trial. `reward` is 0 to 1, `timings` wall seconds by phase."""
+    cell = ScoreCell(
+        task_id=trial.task_id,
+        attempt=trial.attempt,
+        reward=reward,
+        passed=passes(reward, subject.conditions.reward_mode),
+        artifact_dir=trial.artifact_dir,
+        note=note,
+        tests=tests,
+    )
+    return CellDocument(
+        cell=cell,
+        tree_hash=subject.tree_hash,
+        doc_hash=subject.doc_hash,
+        task_hash=subject.task_hashes[trial.task_id],
+        request_hash=subject.conditions.request_hash,
+        stop_reason=stop_reason,
+        timings=dict(timings),
+    )
+
+
+def make_report(subject: Subject, cells: Mapping[Trial, CellDocument]) -> ScoreReport:
+    """Assemble the report from one cell a trial. Raises pydantic's ValidationError where one is missing or too many."""
+    return ScoreReport(
+        doc_hash=subject.doc_hash,
+        request=subject.conditions.request,
+        reward_mode=subject.conditions.reward_mode,
+        cells=tuple(cells[trial].cell for trial in sorted(cells)),
+    )
+
+
+def score_document(candidate_id: str, report: ScoreReport, *, simulated: bool) -> ScoreDocument:
+    """Wrap a report for stdout. `simulated` is true where the offline model played the worker."""
+    return ScoreDocument(
+        candidate_id=candidate_id,
+        score=report.score,
+        pass_rate=report.pass_rate,
+        simulated=simulated,
+        report=report,
+    )

@@ -1,0 +1,123 @@
+from dataclasses import replace
+
+import pytest
+from pydantic import ValidationError
+from wmo_contracts.run import ModelSettings
+from wmo_contracts.score import CellDocument, CellTests, ScoreRequest
+from wmo_score.matrix import Conditions, Subject, Trial, make_cell, make_plan, make_report, score_document, trials
+
+WORKER = ModelSettings(base_url="offline", model="offline-worker", api_key_env="WMO_API_KEY")
+REQUEST = ScoreRequest(task_ids=("zebra", "ant"), attempts=2)
+CONDITIONS = Conditions(REQUEST, "raw", "bwrap", "harness", WORKER)
+SUBJECT = Subject("t" * 32, "d" * 32, CONDITIONS, {"zebra": "1", "ant": "2"})
+
+
+def cell(trial: Trial, reward: float = 1.0, subject: Subject = SUBJECT) -> CellDocument:
+    return make_cell(
+        subject, trial, reward=reward, note="", tests=None, stop_reason="submitted", timings={"episode": 1.5}
+    )
+
+
+def all_cells(subject: Subject = SUBJECT) -> dict[Trial, CellDocument]:
+    return {trial: cell(trial, subject=subject) for trial in trials(REQUEST)}
+
+
+def test_trials_are_the_cross_product_sorted():
+    assert trials(REQUEST) == (Trial("ant", 1), Trial("ant", 2), Trial("zebra", 1), Trial("zebra", 2))
+
+
+def test_nothing_found_makes_everything_due():
+    plan = make_plan(SUBJECT, {})
+    assert plan.due == trials(REQUEST)
+    assert not plan.kept and not plan.outdated
+
+
+def test_matching_cells_are_kept_and_only_missing_ones_run():
+    found = all_cells()
+    del found[Trial("ant", 2)]
+    plan = make_plan(SUBJECT, found)
+    assert plan.due == (Trial("ant", 2),)
+    assert dict(plan.kept) == found
+
+
+@pytest.mark.parametrize(
+    ("subject", "reason"),
+    [
+        (replace(SUBJECT, tree_hash="x"), "the harness changed"),
+        (replace(SUBJECT, doc_hash="x"), "the harness changed"),
+        (replace(SUBJECT, conditions=replace(CONDITIONS, reward_mode="positive-binary")), "the request changed"),
+        (replace(SUBJECT, conditions=replace(CONDITIONS, sandbox="none")), "the request changed"),
+        (replace(SUBJECT, conditions=replace(CONDITIONS, agent="nop")), "the request changed"),
+        (
+            replace(SUBJECT, conditions=replace(CONDITIONS, worker=WORKER.model_copy(update={"model": "other"}))),
+            "the request changed",
+        ),
+        (
+            replace(SUBJECT, conditions=replace(CONDITIONS, request=REQUEST.model_copy(update={"attempts": 3}))),
+            "the request changed",
+        ),
+    ],
+)
+def test_cells_measured_on_something_else_run_again(subject: Subject, reason: str):
+    plan = make_plan(subject, all_cells())
+    assert set(plan.outdated.values()) == {reason}
+    assert not plan.kept
+    assert plan.due == trials(subject.conditions.request)
+
+
+def test_a_changed_task_reruns_that_task_alone():
+    plan = make_plan(replace(SUBJECT, task_hashes={"zebra": "9", "ant": "2"}), all_cells())
+    assert dict(plan.outdated) == {Trial("zebra", 1): "the task changed", Trial("zebra", 2): "the task changed"}
+    assert set(plan.kept) == {Trial("ant", 1), Trial("ant", 2)}
+
+
+def test_a_cell_in_another_trials_folder_is_not_kept():
+    plan = make_plan(SUBJECT, {Trial("ant", 1): cell(Trial("ant", 2))})
+    assert plan.outdated[Trial("ant", 1)] == "the cell belongs to another trial"
+
+
+def test_a_stand_in_reward_is_not_kept():
+    document = cell(Trial("ant", 1), 0.0)
+    stand_in = document.model_copy(update={"cell": document.cell.model_copy(update={"infra_failed": True})})
+    assert Trial("ant", 1) in make_plan(SUBJECT, {Trial("ant", 1): stand_in}).due
+
+
+def test_the_key_variables_name_changes_no_hash():
+    other = replace(CONDITIONS, worker=WORKER.model_copy(update={"api_key_env": "MY_KEY"}))
+    assert other.request_hash == CONDITIONS.request_hash
+
+
+def test_report_is_sorted_and_scores_by_task():
+    cells = all_cells()
+    cells[Trial("ant", 2)] = cell(Trial("ant", 2), 0.5)
+    report = make_report(SUBJECT, dict(reversed(cells.items())))
+    assert [(c.task_id, c.attempt, c.passed) for c in report.cells] == [
+        ("ant", 1, True),
+        ("ant", 2, False),
+        ("zebra", 1, True),
+        ("zebra", 2, True),
+    ]
+    assert report.cells[1].artifact_dir == "trials/ant/attempt-2"
+    document = score_document("pi", report, simulated=True)
+    assert (document.score, document.pass_rate, document.simulated) == (0.75, 0.75, True)
+
+
+def test_positive_binary_passes_a_part():
+    subject = replace(SUBJECT, conditions=replace(CONDITIONS, reward_mode="positive-binary"))
+    document = make_cell(
+        subject,
+        Trial("ant", 1),
+        reward=0.5,
+        note="",
+        tests=CellTests(passed=1, resolved=2, unresolved=0),
+        stop_reason=None,
+        timings={},
+    )
+    assert document.cell.passed
+
+
+def test_a_missing_cell_makes_no_report():
+    cells = all_cells()
+    del cells[Trial("ant", 1)]
+    with pytest.raises(ValidationError, match="exactly the request's"):
+        make_report(SUBJECT, cells)
