@@ -1,0 +1,1 @@
+"""What is on the shelves of the warehouse."""
