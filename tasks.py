@@ -21,7 +21,7 @@ REJECTED = 1
 def call(*argv: str) -> tuple[int, str]:
     """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code.
 
-    An interrupt is passed on (a tool takes the first and ignores the rest), and the tool is awaited: it ends in good order.
+    An interrupt is passed on (a tool takes the first, ignores the rest) and the tool awaited: it ends in good order.
     """
     with subprocess.Popen([str(BIN / argv[0]), *argv[1:]], stdout=subprocess.PIPE, text=True) as process:
         previous = signal.signal(signal.SIGTERM, lambda number, _frame: process.send_signal(number))

@@ -57,7 +57,9 @@ def entry(command: click.Command) -> Callable[[], NoReturn]:
 def _run(command: click.Command, log: Log) -> int:
     """Run the command and give its exit code. An unnamed OSError is I/O trouble (74), any other surprise a bug (70)."""
     try:
-        command.main(standalone_mode=False)
+        # not command.main(): click's own frame answers a closed pipe with exit 1
+        with command.make_context(command.name, sys.argv[1:]) as context:
+            command.invoke(context)
         sys.stdout.flush()
         return 0
     except WmoError as error:

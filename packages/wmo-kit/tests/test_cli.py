@@ -1,0 +1,108 @@
+"""The frame: every way to end has its exit code, and stdout stays a document."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROGRAM = """
+import sys, time, os
+import click
+from wmo_kit.cli import common_options, entry
+from wmo_kit import errors
+
+@click.command(name="wmo-state")
+@click.argument("how")
+@common_options("wmo-state")
+@click.pass_obj
+def command(log, how):
+    if how == "sleep":
+        try:
+            print("ready", flush=True)
+            time.sleep(30)
+        finally:
+            time.sleep(0.5)
+            print("cleaned", flush=True)
+    if how == "flood":
+        for _ in range(100000):
+            print("x" * 100)
+    if how == "disk":
+        open("/nonexistent/x")
+    if how == "full":
+        with open("/dev/full", "w") as file:
+            file.write("x")
+    if how == "bug":
+        raise RuntimeError("surprise")
+    if hasattr(errors, how):
+        raise getattr(errors, how)(f"'{how}' happened")
+
+entry(command)()
+"""
+
+
+def run(*args):
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, *args], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ("nothing", 0),
+        ("Negative", 1),
+        ("Usage", 2),
+        ("BadDocument", 65),
+        ("Missing", 69),
+        ("bug", 70),
+        ("CannotWrite", 74),
+        ("disk", 74),
+        ("full", 74),
+        ("Transient", 75),
+        ("Locked", 75),
+        ("Conflict", 78),
+    ],
+)
+def test_exit_codes(how, code):
+    done = run(how)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert ("Traceback" in done.stderr) == (how == "bug")
+
+
+def test_usage_errors_are_2_and_show_the_usage():
+    done = run()
+    assert done.returncode == 2
+    assert "Usage:" in done.stderr
+
+
+def test_log_json_turns_stderr_into_json_lines():
+    line = json.loads(run("Conflict", "--log-json").stderr)
+    assert line == {"event": "error", "tool": "wmo-state", "message": "'Conflict' happened", "code": 78}
+
+
+def test_a_closed_pipe_is_141():
+    command = f'{sys.executable} -c "$PROGRAM" flood | head -1; echo ${{PIPESTATUS[0]}}'
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "PROGRAM": PROGRAM}, check=False
+    )
+    assert done.stdout.splitlines()[-1] == "141"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_in_good_order_and_a_second_one_does_not_cut_the_clean_up(number, code):
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "sleep"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    time.sleep(0.1)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert output == "cleaned\n"
