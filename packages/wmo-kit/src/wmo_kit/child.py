@@ -98,6 +98,7 @@ def run_child(
             wait_briefly(process)
     finally:
         stop_group(process, grace_s)
+        feeder.join(PIPE_GRACE_S)
         for drain in drains:
             drain.thread.join(PIPE_GRACE_S)
             drain.pipe.close()
