@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wmo_vendor.node import run_script
 
-SCRIPTS = Path(__file__).parent / "node"
+SCRIPTS = Path(__file__).parent / "scripts"
 BOX_UID = 1000
 """The uid inside the node box. Node names its cache directory by uid, so the cache is kept under both names."""
 
