@@ -9,11 +9,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 POLL_S = 0.02
 PIPE_GRACE_S = 1.0
 """How long the pipes may stay open after the group was killed: a process that left the group can hold them for ever."""
+
+
+class Flag(Protocol):
+    """Something to ask whether to stop: a threading.Event, or several in one."""
+
+    def is_set(self) -> bool:
+        """Say whether to stop."""
 
 
 @dataclass
@@ -67,7 +74,7 @@ def run_child(
     wall_s: float,
     grace_s: float = 2.0,
     cap_bytes: int = 1 << 20,
-    cancel: threading.Event | None = None,
+    cancel: Flag | None = None,
 ) -> ChildResult:
     """Run `argv` to its end, its wall budget or `cancel`, whichever is first; nothing of its process group stays alive.
 
