@@ -1,0 +1,65 @@
+"""Small durable steps on a run's files, and the removal of what a kill leaves between them."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from wmo_contracts.base import Part, dump_text
+from wmo_harness.source_tree import SourceTree
+from wmo_harness.tree_io import read_tree
+from wmo_kit.atomic import fsync_directory, write_json_atomic
+from wmo_kit.errors import BadDocument, Missing
+
+_LEFTOVER = re.compile(
+    r"\.(state|run|report|proposal|pending|error)\.json\.[a-z0-9_]{8}\.tmp|\.source\.[a-z0-9_]{8}\.(new|old)"
+)
+"""The temp names of wmo_kit.atomic beside the files that this package writes, and no others."""
+
+
+def write_part(path: Path, part: Part) -> None:
+    """Write a JSON file of the run, unless it holds exactly that already. Raises OSError."""
+    value = dict(sorted(part.model_dump(mode="json").items()))
+    if not path.exists() or path.read_bytes() != dump_text(value).encode():
+        write_json_atomic(path, value)
+
+
+def holds_tree(directory: Path, tree: SourceTree) -> bool:
+    """Say whether `directory` holds exactly `tree`; something else, or nothing, does not. Raises OSError."""
+    try:
+        return read_tree(directory) == tree
+    except (BadDocument, Missing):
+        return False
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory and its missing parents, each durable in the one above. Raises OSError."""
+    if not directory.is_dir():
+        make_directory(directory.parent)
+        directory.mkdir(exist_ok=True)
+        fsync_directory(directory.parent)
+
+
+def unlink(path: Path) -> None:
+    """Remove a file durably; a missing one is no error. Raises OSError."""
+    if os.path.lexists(path):
+        path.unlink()
+        fsync_directory(path.parent)
+
+
+def remove_directory(directory: Path) -> None:
+    """Remove a directory and what is in it; a missing one is no error. Raises OSError."""
+    if os.path.lexists(directory):
+        shutil.rmtree(directory)
+        fsync_directory(directory.parent)
+
+
+def sweep(directory: Path) -> None:
+    """Remove the temp files and trees that a killed writer left in `directory`; a missing one is no error."""
+    if not directory.is_dir():
+        return
+    for path in [path for path in directory.iterdir() if _LEFTOVER.fullmatch(path.name)]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

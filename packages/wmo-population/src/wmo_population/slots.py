@@ -1,0 +1,41 @@
+"""Slots by number: their names, what comes next, and which candidate wins. Pure."""
+
+from collections.abc import Iterable
+
+from wmo_contracts.run import NextStep
+
+from wmo_population.outcomes import EvaluatedCandidate
+
+
+def candidate_slot_id(slot: int) -> str:
+    """Give the candidate id of a slot, e.g. "candidate-0003". Raises ValueError for anything but an int >= 0."""
+    return f"candidate-{_checked(slot):04d}"
+
+
+def proposal_slot_id(slot: int) -> str:
+    """Give the name of a slot's folder below proposals/, e.g. "slot-0003". Raises ValueError as candidate_slot_id."""
+    return f"slot-{_checked(slot):04d}"
+
+
+def _checked(slot: int) -> int:
+    if type(slot) is not int or slot < 0:  # bool is an int to isinstance
+        raise ValueError(f"a slot is an integer of 0 or more, not {slot!r}")
+    return slot
+
+
+def next_step(consumed: int, iterations: int, *, pending: bool) -> NextStep:
+    """Say what a run does next.
+
+    `consumed` is the number of slots that state.json records (the seed's included), `iterations` the number of slots
+    after the seed, `pending` whether the first slot that is not consumed holds an accepted candidate.
+    """
+    if consumed == 0:
+        return NextStep(step="score-seed", slot=0)
+    if consumed > iterations:
+        return NextStep(step="done", slot=consumed - 1)
+    return NextStep(step="score" if pending else "propose", slot=consumed)
+
+
+def select_best(population: Iterable[EvaluatedCandidate]) -> EvaluatedCandidate | None:
+    """Give the candidate of the highest score, the earliest of equals; None of none."""
+    return max(population, key=lambda candidate: candidate.score, default=None)
