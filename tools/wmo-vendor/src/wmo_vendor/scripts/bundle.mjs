@@ -16,6 +16,7 @@ const PACKAGES = {
 	yaml: { ".": "index" },
 };
 const COMMONJS = new Set(["ignore", "yaml"]);
+const WITH_DEFAULT = new Set(["typebox"]);
 
 // CommonJS code inside an ES module needs a `require` for node's builtins.
 const BANNER = [
@@ -30,7 +31,10 @@ const esbuild = vendorRequire("esbuild");
 /** Gives the text of an entry that exports the same names as `specifier` does in node. */
 async function entryText(specifier) {
 	const from = JSON.stringify(specifier);
-	if (!COMMONJS.has(specifier)) return `export * from ${from};\n`;
+	if (!COMMONJS.has(specifier)) {
+		const also = WITH_DEFAULT.has(specifier) ? `export { default } from ${from};\n` : "";
+		return `export * from ${from};\n${also}`;
+	}
 	// `export *` from CommonJS carries no static names, so each one that node sees is spelled out.
 	const seen = Object.keys(await import(pathToFileURL(vendorRequire.resolve(specifier)).href));
 	const names = seen.filter((name) => name !== "default" && /^[A-Za-z_$][\w$]*$/.test(name));
