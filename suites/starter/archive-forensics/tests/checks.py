@@ -17,7 +17,11 @@ def findings(*keys: str) -> list[str]:
 
 
 def payment() -> str | None:
-    return None if findings("payment", "before", "after") == ["P-1047", "1250.00", "7250.00"] else "wrong payment or amounts"
+    return (
+        None
+        if findings("payment", "before", "after") == ["P-1047", "1250.00", "7250.00"]
+        else "wrong payment or amounts"
+    )
 
 
 def person() -> str | None:
@@ -25,7 +29,9 @@ def person() -> str | None:
 
 
 def time() -> str | None:
-    return None if findings("at") == ["2024-05-15T00:41:07Z"] else "that is not when the ledger was opened for the change"
+    return (
+        None if findings("at") == ["2024-05-15T00:41:07Z"] else "that is not when the ledger was opened for the change"
+    )
 
 
 def recovered_ledger() -> str | None:
@@ -36,17 +42,19 @@ def recovered_ledger() -> str | None:
 CHECKS = (payment, person, time, recovered_ledger)
 
 
-# The report: these lines are the same in every task.
-results = {}
+# The report: these lines are the same in every task. The reward first: nothing after it can lose it.
+tests = []
 for check in CHECKS:
     try:
-        results[check.__name__.replace("_", "-")] = check() or ""
+        why = check() or ""
     except Exception as error:  # a workspace that cannot be read is a wrong one
-        results[check.__name__.replace("_", "-")] = f"{type(error).__name__}: {error}"
-tests = [{"name": n, "status": "failed" if why else "passed", "duration": 0, "message": why} for n, why in results.items()]
+        why = f"{type(error).__name__}: {error}"[:200]
+    name, status = check.__name__.replace("_", "-"), "failed" if why else "passed"
+    tests.append({"name": name, "status": status, "duration": 0, "message": why})
 passed = sum(test["status"] == "passed" for test in tests)
+Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
 counts = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed, "pending": 0, "skipped": 0, "other": 0}
 ctrf = {"results": {"tool": {"name": "checks"}, "summary": {**counts, "start": 0, "stop": 0}, "tests": tests}}
-print("\n".join(f"not ok {name}: {why}" if why else f"ok {name}" for name, why in results.items()))
 Path("/logs/verifier/ctrf.json").write_text(json.dumps(ctrf, indent=2) + "\n")
-Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
+for test in tests:
+    print(f"not ok {test['name']}: {test['message']}" if test["message"] else f"ok {test['name']}")

@@ -15,8 +15,17 @@ EXPECTED = json.loads(Path("/tests/expected.json").read_text(encoding="utf-8"))
 def git(*arguments: str) -> bytes:
     """What git prints; replacement objects and the configuration of the machine do not count."""
     environment = {**os.environ, "GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"}
-    command = ["git", "-C", str(REPO), f"--git-dir={REPO}/.git", f"--work-tree={REPO}", "-c", "core.fsmonitor=false", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=20)
+    command = [
+        "git",
+        "-C",
+        str(REPO),
+        f"--git-dir={REPO}/.git",
+        f"--work-tree={REPO}",
+        "-c",
+        "core.fsmonitor=false",
+        *arguments,
+    ]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=10)
     if done.returncode:
         raise ValueError(f"/app/repo is not the repository asked for: 'git {arguments[0]}' fails")
     return done.stdout
@@ -52,13 +61,22 @@ def token_gone() -> str | None:
 
 
 def branches_and_tags() -> str | None:
-    refs = dict(line.split(" ") for line in git("for-each-ref", "--format=%(refname) %(objecttype)").decode().splitlines())
+    refs = dict(
+        line.split(" ") for line in git("for-each-ref", "--format=%(refname) %(objecttype)").decode().splitlines()
+    )
     if refs != EXPECTED["refs"]:
         return "the refs are not the branches and tags of the bundle, each of its kind"
     if git("cat-file", "tag", "v1.0").decode().partition("\n")[2] != EXPECTED["tag"]:
         return "the annotated tag is not what it was"
-    merged = git("merge-base", "refs/tags/v1.0^{}", "refs/heads/release/1.x"), git("rev-parse", "refs/heads/release/1.x~1")
-    return None if merged[0] == merged[1] and git("rev-parse", "v1.1") == git("rev-parse", "main") else "a tag is on another commit"
+    merged = (
+        git("merge-base", "refs/tags/v1.0^{}", "refs/heads/release/1.x"),
+        git("rev-parse", "refs/heads/release/1.x~1"),
+    )
+    return (
+        None
+        if merged[0] == merged[1] and git("rev-parse", "v1.1") == git("rev-parse", "main")
+        else "a tag is on another commit"
+    )
 
 
 def people_and_dates() -> str | None:
@@ -78,17 +96,19 @@ def files() -> str | None:
 CHECKS = (token_gone, branches_and_tags, people_and_dates, messages, files)
 
 
-# The report: these lines are the same in every task.
-results = {}
+# The report: these lines are the same in every task. The reward first: nothing after it can lose it.
+tests = []
 for check in CHECKS:
     try:
-        results[check.__name__.replace("_", "-")] = check() or ""
+        why = check() or ""
     except Exception as error:  # a workspace that cannot be read is a wrong one
-        results[check.__name__.replace("_", "-")] = f"{type(error).__name__}: {error}"
-tests = [{"name": n, "status": "failed" if why else "passed", "duration": 0, "message": why} for n, why in results.items()]
+        why = f"{type(error).__name__}: {error}"[:200]
+    name, status = check.__name__.replace("_", "-"), "failed" if why else "passed"
+    tests.append({"name": name, "status": status, "duration": 0, "message": why})
 passed = sum(test["status"] == "passed" for test in tests)
+Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
 counts = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed, "pending": 0, "skipped": 0, "other": 0}
 ctrf = {"results": {"tool": {"name": "checks"}, "summary": {**counts, "start": 0, "stop": 0}, "tests": tests}}
-print("\n".join(f"not ok {name}: {why}" if why else f"ok {name}" for name, why in results.items()))
 Path("/logs/verifier/ctrf.json").write_text(json.dumps(ctrf, indent=2) + "\n")
-Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
+for test in tests:
+    print(f"not ok {test['name']}: {test['message']}" if test["message"] else f"ok {test['name']}")

@@ -23,7 +23,8 @@ def wrong(paths: list[str]) -> str | None:
     for path in paths:
         got = found(path)
         if got != EXPECTED[path]:
-            return f"wrong {'mode' if set(got) == set(EXPECTED[path]) else 'kind'} or content: {path} ({got.get('mode', 'link')})"
+            same_kind = got.keys() == EXPECTED[path].keys()
+            return f"{path} has the wrong mode or content" if same_kind else f"{path} is of the wrong kind"
     return None
 
 
@@ -32,8 +33,11 @@ def site(*, script: bool = False, directory: bool = False) -> list[str]:
     return [
         path
         for path, entry in EXPECTED.items()
-        if path.startswith("site") and "/secrets" not in path and "mode" in entry
-        and ("text" not in entry) == directory and entry.get("text", "").startswith("#!") == script
+        if path.startswith("site")
+        and "/secrets" not in path
+        and "mode" in entry
+        and ("text" not in entry) == directory
+        and entry.get("text", "").startswith("#!") == script
     ]
 
 
@@ -54,8 +58,12 @@ def secrets() -> str | None:
 
 
 def vault_and_links() -> str | None:
-    there = {os.path.relpath(os.path.join(root, name), "/app") for top in ("site", "vault")
-             for root, folders, files in os.walk(f"/app/{top}") for name in folders + files}
+    there = {
+        os.path.relpath(os.path.join(root, name), "/app")
+        for top in ("site", "vault")
+        for root, folders, files in os.walk(f"/app/{top}")
+        for name in folders + files
+    }
     if there != set(EXPECTED) - {"site", "vault"}:
         return "a file, directory or link is missing or new"
     return wrong([path for path, entry in EXPECTED.items() if "link" in entry or path.startswith("vault")])
@@ -64,17 +72,19 @@ def vault_and_links() -> str | None:
 CHECKS = (ordinary_files, scripts, directories, secrets, vault_and_links)
 
 
-# The report: these lines are the same in every task.
-results = {}
+# The report: these lines are the same in every task. The reward first: nothing after it can lose it.
+tests = []
 for check in CHECKS:
     try:
-        results[check.__name__.replace("_", "-")] = check() or ""
+        why = check() or ""
     except Exception as error:  # a workspace that cannot be read is a wrong one
-        results[check.__name__.replace("_", "-")] = f"{type(error).__name__}: {error}"
-tests = [{"name": n, "status": "failed" if why else "passed", "duration": 0, "message": why} for n, why in results.items()]
+        why = f"{type(error).__name__}: {error}"[:200]
+    name, status = check.__name__.replace("_", "-"), "failed" if why else "passed"
+    tests.append({"name": name, "status": status, "duration": 0, "message": why})
 passed = sum(test["status"] == "passed" for test in tests)
+Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
 counts = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed, "pending": 0, "skipped": 0, "other": 0}
 ctrf = {"results": {"tool": {"name": "checks"}, "summary": {**counts, "start": 0, "stop": 0}, "tests": tests}}
-print("\n".join(f"not ok {name}: {why}" if why else f"ok {name}" for name, why in results.items()))
 Path("/logs/verifier/ctrf.json").write_text(json.dumps(ctrf, indent=2) + "\n")
-Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
+for test in tests:
+    print(f"not ok {test['name']}: {test['message']}" if test["message"] else f"ok {test['name']}")

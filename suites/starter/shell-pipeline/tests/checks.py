@@ -16,7 +16,7 @@ def busiest(log: str) -> list[str]:
     """The lines that the script prints for this log."""
     if not SCRIPT.is_file() or SCRIPT.resolve() != SCRIPT:
         raise FileNotFoundError("there is no script /app/busiest.sh")
-    done = subprocess.run(["bash", str(SCRIPT)], cwd="/tmp", input=log, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(["bash", str(SCRIPT)], cwd="/tmp", input=log, capture_output=True, text=True, timeout=10)
     if done.returncode:
         raise ValueError(f"busiest.sh ended with exit {done.returncode}")
     return done.stdout.splitlines()
@@ -34,7 +34,9 @@ def sample() -> str | None:
 
 
 def ties() -> str | None:
-    log = "".join(line(client, 900) for client in ("10.0.0.9", "Z.example", "a.example", "10.0.0.10", "::1", "b.example"))
+    log = "".join(
+        line(client, 900) for client in ("10.0.0.9", "Z.example", "a.example", "10.0.0.10", "::1", "b.example")
+    )
     log += line("b.example", 100) + line("quiet", "-")
     want = ["1000\tb.example", "900\t10.0.0.10", "900\t10.0.0.9", "900\t::1", "900\tZ.example"]
     return None if busiest(log) == want else "clients with equal sums are in the wrong order"
@@ -58,17 +60,19 @@ def damaged_lines() -> str | None:
 CHECKS = (sample, ties, large_sums, damaged_lines)
 
 
-# The report: these lines are the same in every task.
-results = {}
+# The report: these lines are the same in every task. The reward first: nothing after it can lose it.
+tests = []
 for check in CHECKS:
     try:
-        results[check.__name__.replace("_", "-")] = check() or ""
+        why = check() or ""
     except Exception as error:  # a workspace that cannot be read is a wrong one
-        results[check.__name__.replace("_", "-")] = f"{type(error).__name__}: {error}"
-tests = [{"name": n, "status": "failed" if why else "passed", "duration": 0, "message": why} for n, why in results.items()]
+        why = f"{type(error).__name__}: {error}"[:200]
+    name, status = check.__name__.replace("_", "-"), "failed" if why else "passed"
+    tests.append({"name": name, "status": status, "duration": 0, "message": why})
 passed = sum(test["status"] == "passed" for test in tests)
+Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
 counts = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed, "pending": 0, "skipped": 0, "other": 0}
 ctrf = {"results": {"tool": {"name": "checks"}, "summary": {**counts, "start": 0, "stop": 0}, "tests": tests}}
-print("\n".join(f"not ok {name}: {why}" if why else f"ok {name}" for name, why in results.items()))
 Path("/logs/verifier/ctrf.json").write_text(json.dumps(ctrf, indent=2) + "\n")
-Path("/logs/verifier/reward.txt").write_text(f"{passed / len(tests)}\n")
+for test in tests:
+    print(f"not ok {test['name']}: {test['message']}" if test["message"] else f"ok {test['name']}")
