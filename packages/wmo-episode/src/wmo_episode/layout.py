@@ -1,0 +1,46 @@
+"""The runner's folder: made new for every episode, so that nothing of an earlier one can be run by mistake.
+
+FOLDER/entry.ts, termination.ts    ours, outside the candidate's folder
+FOLDER/harness/                    the candidate's tree
+FOLDER/node_modules                the libraries that its source imports
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from wmo_harness.source_tree import SourceTree
+
+OUR_FILES = ("entry.ts", "termination.ts")
+HARNESS = "harness"
+MODULES = "node_modules"
+CACHE = "compile-cache"
+_SOURCES = Path(__file__).parent / "node"
+
+
+@contextmanager
+def runner_folder(tree: SourceTree, modules: Path | None, parent: Path | None) -> Iterator[Path]:
+    """Make the folder below `parent` (None: the system's temporary folder), and remove it at the end.
+
+    `modules` is what node_modules links to; None leaves empty folders for a box to mount node_modules and the compile
+    cache on. Written plainly, with no fsync: nobody reads the folder before it is whole, and it never outlives us.
+    Raises OSError, and then nothing has been started.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="episode-", dir=parent))
+    try:
+        for name in OUR_FILES:
+            shutil.copyfile(_SOURCES / name, folder / name)
+        for file in tree.files:
+            path = folder / HARNESS / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.content.encode())
+        if modules is None:
+            (folder / MODULES).mkdir()
+            (folder / CACHE).mkdir()
+        else:
+            (folder / MODULES).symlink_to(modules)
+        yield folder
+    finally:
+        shutil.rmtree(folder)

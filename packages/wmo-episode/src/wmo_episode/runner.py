@@ -1,0 +1,101 @@
+"""The agent's process: a command in the runner's folder, in a box of its own, with a wall budget, no host environment.
+
+The box shows the command /usr, node, the libraries and the runner's folder, all read-only, and ends every process that
+it leaves behind. It keeps the host's network, because the shim is on loopback.
+"""
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wmo_contracts.episode import SandboxMode
+from wmo_kit.child import ChildResult, run_child
+from wmo_kit.errors import Missing
+from wmo_suites.box import Bind, bwrap_argv
+from wmo_suites.host import survey
+
+from wmo_episode.layout import CACHE, MODULES
+from wmo_episode.node_binary import node_prefix
+
+INSIDE = "/run/wmo"
+"""Where the box shows the runner's folder: a fixed place, so that node's compile cache and stack traces do not vary."""
+NODE_INSIDE = "/opt/node"
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+STREAM_CAP_BYTES = 64 * 1024
+"""Kept of each stream; what a note shows is far less."""
+TERM_GRACE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How agent processes are started on this machine. `runtime` holds node_modules and compile-cache."""
+
+    runtime: Path
+    mode: SandboxMode
+
+    @property
+    def modules(self) -> Path | None:
+        """What the runner's folder links node_modules to; None where the box mounts it."""
+        return None if self.mode == "bwrap" else self.runtime / MODULES
+
+    def run(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        shim_env: Mapping[str, str],
+        timeout_s: float,
+        stop: "Stop",
+    ) -> ChildResult:
+        """Run `command` in `folder` to its end, `timeout_s` rounded up to whole seconds, or `stop`.
+
+        `node` is first on its PATH; its environment is an allow-list and `shim_env`. Call it from a thread that stays:
+        the box dies with the thread that started it. Raises Missing where the command cannot be started.
+        """
+        argv = self._boxed(command, folder, shim_env) if self.mode == "bwrap" else list(command)
+        env = None if self.mode == "bwrap" else self._environment(str(node_prefix() / "bin")) | dict(shim_env)
+        try:
+            return run_child(
+                argv,
+                cwd=folder,
+                env=env,
+                wall_s=math.ceil(timeout_s),
+                grace_s=TERM_GRACE_S,
+                cap_bytes=STREAM_CAP_BYTES,
+                cancel=stop,
+            )
+        except (FileNotFoundError, PermissionError) as error:
+            raise Missing(f"cannot start '{argv[0]}': {error.strerror}") from error
+
+    def _boxed(self, command: Sequence[str], folder: Path, shim_env: Mapping[str, str]) -> list[str]:
+        binds = [
+            Bind(node_prefix(), NODE_INSIDE),
+            Bind(folder, INSIDE),
+            Bind(self.runtime / MODULES, f"{INSIDE}/{MODULES}"),
+            Bind(self.runtime / CACHE, f"{INSIDE}/{CACHE}"),
+        ]
+        cache = {"NODE_COMPILE_CACHE": f"{INSIDE}/{CACHE}", "NODE_COMPILE_CACHE_PORTABLE": "1"}
+        env = self._environment(f"{NODE_INSIDE}/bin") | cache | dict(shim_env)
+        return bwrap_argv(command, host=survey(), binds=binds, chdir=INSIDE, network=True, env=env)
+
+    def _environment(self, node_bin: str) -> dict[str, str]:
+        return {
+            "PATH": f"{node_bin}:{SYSTEM_PATH}",
+            "HOME": "/tmp",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "NODE_NO_WARNINGS": "1",
+        }
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Set where any of its events is."""
+
+    events: tuple[threading.Event, ...]
+
+    def is_set(self) -> bool:
+        """Say whether the child is to be stopped."""
+        return any(event.is_set() for event in self.events)
