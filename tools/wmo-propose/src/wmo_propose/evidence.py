@@ -1,0 +1,67 @@
+"""proposals/slot-NNNN/: what stays of a proposer's turn, accepted or not.
+
+REQUEST.md     what the agent was asked
+events.json    what it did: the transcript, or a command's streams
+source/        candidate/ as the gate saw it
+error.json     why it was rejected
+status.json    the verdict, written last: a folder without one is a try that was cut short
+attempt-<k>/   such tries, moved aside
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from wmo_contracts.base import Part
+from wmo_contracts.run import ErrorFile
+from wmo_harness.source_tree import SourceTree
+from wmo_harness.tree_io import write_tree
+from wmo_kit.atomic import write_json_atomic, write_text_atomic
+from wmo_kit.documents import read_json_part
+
+STATUS = "status.json"
+ATTEMPT = "attempt-"
+
+
+class Status(Part):
+    """status.json. `tree_hash` names source/; "" where there is none."""
+
+    status: Literal["accepted", "rejected"]
+    summary: str
+    stop_reason: str
+    reasons: tuple[str, ...]
+    tree_hash: str = ""
+
+
+def finished_status(directory: Path) -> Status | None:
+    """Give the verdict of a turn that came to its end, else None. Raises BadDocument."""
+    path = directory / STATUS
+    return read_json_part(path, Status) if path.is_file() else None
+
+
+def open_evidence(directory: Path, request: str) -> None:
+    """Make the folder of a new turn; what a try that was cut short left there moves to attempt-<k>/. Raises OSError."""
+    directory.mkdir(parents=True, exist_ok=True)
+    left = [path for path in directory.iterdir() if not path.name.startswith(ATTEMPT)]
+    if left:
+        number = 1
+        while (aside := directory / f"{ATTEMPT}{number}").exists():
+            number += 1
+        aside.mkdir()
+        for path in left:
+            path.rename(aside / path.name)
+    write_text_atomic(directory / "REQUEST.md", request)
+
+
+def write_events(directory: Path, events: Mapping[str, Any]) -> None:
+    """Keep what the agent did. Raises OSError."""
+    write_json_atomic(directory / "events.json", events)
+
+
+def close_evidence(directory: Path, status: Status, tree: SourceTree | None, error: ErrorFile | None) -> None:
+    """Keep what the gate saw and said; the verdict last. Raises OSError."""
+    if tree is not None:
+        write_tree(tree, directory / "source")
+    if error is not None:
+        write_json_atomic(directory / "error.json", error.model_dump(mode="json"))
+    write_json_atomic(directory / STATUS, status.model_dump(mode="json"))

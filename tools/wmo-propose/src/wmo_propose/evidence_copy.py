@@ -1,0 +1,77 @@
+"""Evidence that is too large to show whole: copied within budgets, head and tail of each long file, gaps named."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CUT_NOTE = "EVIDENCE-TRUNCATED.md"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most bytes to show of one candidate's evidence, and of one file of it."""
+
+    total: int
+    file: int
+
+
+EVIDENCE_BUDGET = Budget(total=256 * 1024 * 1024, file=2 * 1024 * 1024)
+"""Design 6."""
+
+
+def fits_budget(directory: Path, budget: Budget = EVIDENCE_BUDGET) -> bool:
+    """Say whether every file below `directory` and all of them together are within the budget. Raises OSError."""
+    total = 0
+    for path in _files(directory):
+        size = path.lstat().st_size
+        total += size
+        if size > budget.file or total > budget.total:
+            return False
+    return True
+
+
+def copy_within_budget(directory: Path, target: Path, budget: Budget = EVIDENCE_BUDGET) -> str:
+    """Copy what the budget allows into the new folder `target`; give the note that names every gap.
+
+    Files come in sorted order; a long one keeps its head and its tail. Links are left out. Raises OSError.
+    """
+    target.mkdir(parents=True)
+    room = budget.total
+    lines = ["The evidence here is not whole: it was too large to show.", ""]
+    for path in _files(directory):
+        name = path.relative_to(directory).as_posix()
+        size = min(path.lstat().st_size, budget.file)
+        if size > room:
+            lines.append(f"- left out: {name}")
+            continue
+        room -= size
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if dropped := _copy_ends(path, target / name, budget.file):
+            lines.append(f"- {dropped} bytes cut out of the middle: {name}")
+    return "\n".join([*lines, ""])
+
+
+def _copy_ends(source: Path, target: Path, limit: int) -> int:
+    """Copy a file, or its first and last `limit` / 2 bytes around a marker. Gives the number of bytes left out."""
+    with source.open("rb") as file, target.open("wb") as copy:
+        dropped = os.fstat(file.fileno()).st_size - limit
+        if dropped <= 0:
+            shutil.copyfileobj(file, copy)
+            return 0
+        copy.write(file.read(limit // 2))
+        copy.write(b"\n[... %d bytes left out ...]\n" % dropped)
+        file.seek(-(limit - limit // 2), os.SEEK_END)
+        copy.write(file.read())
+    return dropped
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    """Give the regular files below `directory`, sorted, links neither followed nor given."""
+    for folder, folders, names in os.walk(directory):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(folder, name)
+            if path.is_file() and not path.is_symlink():
+                yield path

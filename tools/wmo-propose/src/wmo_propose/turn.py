@@ -1,0 +1,34 @@
+"""One proposer turn: what any coding agent does with a workspace, and what is kept of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from wmo_propose.workspace import Workspace
+
+TURN_WALL_S = 1800.0
+"""A turn's wall budget in seconds, whoever proposes."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """How a turn ended.
+
+    `problem` says why it is no submission, "" where it is one. `outage` says what failed around the agent, "" where
+    nothing did: such a turn says nothing about the candidate, and its slot stays unspent. `events` is the evidence, as
+    JSON values; wall times only below a key `timings`.
+    """
+
+    stop_reason: str
+    summary: str
+    events: Mapping[str, Any]
+    problem: str = ""
+    outage: str = ""
+
+
+class TurnTaker(Protocol):
+    """A coding agent that edits `workspace.candidate`."""
+
+    def take_turn(self, workspace: Workspace) -> Turn:
+        """Let the agent work to its end or to TURN_WALL_S. Raises Missing where it cannot start."""
+        ...

@@ -1,0 +1,156 @@
+"""The folder a proposer works in: the request, the run's evidence read-only, and candidate/, a fresh copy of the seed.
+
+    REQUEST.md
+    history/manifest.json
+    history/<candidate>/    source/, report.json, trials/<task>/attempt-<n>/; notes where something is missing or cut
+    proposals/slot-NNNN/    the turns of earlier slots, failed ones too
+    candidate/              the one place to write
+
+Evidence is not copied: it is bound read-only over empty mount points, or linked where there is no sandbox.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wmo_contracts.base import Part
+from wmo_contracts.run import InvalidEntry, ScoredEntry
+from wmo_contracts.score import ScoreReport
+from wmo_harness.source_tree import SourceTree
+from wmo_harness.tree_io import write_tree
+from wmo_kit.atomic import write_json_atomic, write_text_atomic
+from wmo_kit.documents import read_json_part
+from wmo_population.layout import PROPOSALS, RunLayout
+
+from wmo_propose.evidence import STATUS, Status
+from wmo_propose.evidence_copy import CUT_NOTE, copy_within_budget, fits_budget
+
+REQUEST = "REQUEST.md"
+HISTORY = "history"
+CANDIDATE = "candidate"
+NO_EVIDENCE = "NO-EVIDENCE.md"
+
+
+class ManifestEntry(Part):
+    """What history/manifest.json says of one consumed slot. `kind` is "scored" or "invalid"."""
+
+    candidate_id: str
+    slot: int
+    kind: str
+    score: float | None
+    pass_rate: float | None
+    summary: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Evidence of the run to be seen, read-only, at `inside` (relative to the workspace)."""
+
+    host: Path
+    inside: str
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A workspace on disk and what must be mounted into it."""
+
+    root: Path
+    mounts: tuple[Mount, ...]
+
+    @property
+    def candidate(self) -> Path:
+        """The folder the agent edits."""
+        return self.root / CANDIDATE
+
+    def read_only(self) -> tuple[Mount, ...]:
+        """Give every read-only mount, outer ones first: the request and the evidence folders, then the evidence."""
+        own = tuple(Mount(self.root / name, name) for name in (REQUEST, HISTORY, PROPOSALS))
+        return own + self.mounts
+
+
+def manifest(layout: RunLayout, entries: Sequence[ScoredEntry | InvalidEntry]) -> list[ManifestEntry]:
+    """Describe every consumed slot, sorted by slot. Raises BadDocument where a report or a status is malformed."""
+    return [_describe(layout, entry) for entry in sorted(entries, key=lambda entry: entry.slot)]
+
+
+def build_workspace(
+    root: Path, layout: RunLayout, history: Iterable[ManifestEntry], seed: SourceTree, request: str, *, link: bool
+) -> Workspace:
+    """Make the workspace in the new folder `root`. With `link`, evidence is linked; else mount points are left for it.
+
+    Raises OSError (FileExistsError where `root` is in use).
+    """
+    root.mkdir(parents=True)
+    write_text_atomic(root / REQUEST, request)
+    entries = list(history)
+    (root / PROPOSALS).mkdir()
+    mounts: list[Mount] = []
+    for entry in entries:
+        mounts += _place_history(root, layout, entry)
+        mounts += _place_proposal(root, layout, entry)
+    write_json_atomic(
+        root / HISTORY / "manifest.json", {"candidates": [entry.model_dump(mode="json") for entry in entries]}
+    )
+    write_tree(seed, root / CANDIDATE)
+    for mount in mounts:
+        _prepare(mount, root / mount.inside, link=link)
+    return Workspace(root, tuple(mounts))
+
+
+def _describe(layout: RunLayout, entry: ScoredEntry | InvalidEntry) -> ManifestEntry:
+    scored = isinstance(entry, ScoredEntry)
+    report = layout.report(entry.slot)
+    status = layout.proposal_dir(entry.slot) / STATUS
+    return ManifestEntry(
+        candidate_id=entry.candidate_id,
+        slot=entry.slot,
+        kind=entry.kind,
+        score=entry.score if isinstance(entry, ScoredEntry) else None,
+        pass_rate=read_json_part(report, ScoreReport).pass_rate if scored and report.is_file() else None,
+        summary=read_json_part(status, Status).summary if status.is_file() else "",
+        reason=entry.reason if isinstance(entry, InvalidEntry) else "",
+    )
+
+
+def _place_history(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[Mount]:
+    inside = f"{HISTORY}/{entry.candidate_id}"
+    host = layout.candidate(entry.slot)
+    (root / inside).mkdir(parents=True)
+    mounts = [
+        Mount(host / name, f"{inside}/{name}")
+        for name in ("source", "report.json", "error.json")
+        if (host / name).exists()
+    ]
+    if entry.kind == "invalid":
+        turn = layout.evidence_dir(entry.slot)
+        note = f"This proposal was rejected before it was scored: {entry.reason}\n\nThe turn itself is in {turn}/."
+        write_text_atomic(root / inside / NO_EVIDENCE, f"{note}\n")
+    elif not (host / "trials").is_dir():
+        note = "This candidate was scored, but its trials were not kept. The score and report.json are all there is."
+        write_text_atomic(root / inside / NO_EVIDENCE, f"{note}\n")
+    else:
+        mounts += _place_folder(root, host / "trials", f"{inside}/trials", root / inside / CUT_NOTE)
+    return mounts
+
+
+def _place_proposal(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[Mount]:
+    inside, host = layout.evidence_dir(entry.slot), layout.proposal_dir(entry.slot)
+    return _place_folder(root, host, inside, root / f"{inside}.{CUT_NOTE}") if host.is_dir() else []
+
+
+def _place_folder(root: Path, host: Path, inside: str, note: Path) -> list[Mount]:
+    """Give the mount of a folder within the budgets; copy what the budgets allow of a larger one, with a note."""
+    if fits_budget(host):
+        return [Mount(host, inside)]
+    write_text_atomic(note, copy_within_budget(host, root / inside))
+    return []
+
+
+def _prepare(mount: Mount, place: Path, *, link: bool) -> None:
+    if link:
+        place.symlink_to(mount.host.absolute())
+    elif mount.host.is_dir():
+        place.mkdir()
+    else:
+        place.touch()
