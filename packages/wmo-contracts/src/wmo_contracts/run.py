@@ -145,3 +145,21 @@ class RunDocument(Document):
     best: BestView | None = None
     completed: bool = False
     simulated: bool = False
+
+
+class RunProblem(Part):
+    """Something in a run that does not hold. `slot` is None where it concerns no one slot."""
+
+    slot: Slot | None
+    problem: str
+
+
+class RunCheckDocument(Document):
+    """`wmo.run-check/1`: what `wmo-state verify` found; `slots` is the number of consumed slots that it read."""
+
+    SCHEMA: ClassVar[str] = "wmo.run-check/1"
+
+    run_dir: str
+    ok: bool
+    slots: int
+    problems: tuple[RunProblem, ...]

@@ -6,7 +6,7 @@ from wmo_contracts.base import Document
 from wmo_contracts.candidate import CandidateDocument, RejectionDocument
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
 from wmo_contracts.harness import HarnessDocument
-from wmo_contracts.run import RunDocument
+from wmo_contracts.run import RunCheckDocument, RunDocument
 from wmo_contracts.score import CellDocument, ScoreDocument
 from wmo_contracts.vendor import ManifestCheckDocument, MaterializedDocument
 
@@ -21,6 +21,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     MaterializedDocument,
     ManifestCheckDocument,
     RunDocument,
+    RunCheckDocument,
 )
 
 

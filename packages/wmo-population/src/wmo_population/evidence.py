@@ -37,7 +37,8 @@ def reading(subject: str, path: Path) -> Iterator[None]:
     try:
         yield
     except (BadDocument, Missing) as error:
-        raise BadDocument(f"{subject}: {error} ('{path}'): {REMEDY}") from error
+        place = "" if str(path) in str(error) else f" in '{path}'"
+        raise BadDocument(f"{subject}: {error}{place}: {REMEDY}") from error
     except OSError as error:
         if error.errno not in MISPLACED:
             raise

@@ -1,0 +1,115 @@
+"""A run as people and reports see it: wmo.run/1, the next step, the winner. Reading only, without the lock."""
+
+import os
+from pathlib import Path
+
+from wmo_contracts.run import BestView, NextStep, OutcomeView, RunDocument, RunSettings
+from wmo_harness.source_tree import SourceTree
+from wmo_kit.documents import parse_bytes
+from wmo_kit.errors import BadDocument, Negative
+
+from wmo_population.layout import RunLayout
+from wmo_population.outcomes import EvaluatedCandidate, SlotOutcome
+from wmo_population.recorded import recorded_plan, require_settings
+from wmo_population.run_record import read_settings
+from wmo_population.slots import next_step, select_best
+from wmo_population.state import PopulationRunState
+from wmo_population.steps import check_plan
+
+SUMMARY_KEY = "summary"
+"""Where a proposer's status.json says in one line what it changed."""
+
+
+def view_run(run_dir: Path) -> RunDocument:
+    """Give the whole view of a run, all evidence re-hashed. Raises Missing, BadDocument, Conflict, OSError.
+
+    For a run of the reference, `settings` is None, and `next` is too unless a candidate waits for its scores: how many
+    slots it was started for is written nowhere.
+    """
+    settings = read_settings(run_dir)
+    state = PopulationRunState(run_dir)
+    if settings is not None:
+        check_plan(state, recorded_plan(state.layout, settings))
+    outcomes = state.load()
+    best = select_best(outcome.candidate for outcome in outcomes if outcome.candidate is not None)
+    step = _next(state, settings)
+    return RunDocument(
+        settings=settings,
+        run_dir=str(run_dir),
+        next=step,
+        outcomes=tuple(_view(state.layout, outcome, outcomes[0]) for outcome in outcomes),
+        best=None if best is None else _best(best, outcomes),
+        completed=step is not None and step.step == "done",
+        simulated=settings is not None and settings.simulated,
+    )
+
+
+def next_of(run_dir: Path) -> NextStep:
+    """Give a run's next step from its index and record alone; no evidence is read, so it costs the same at any size.
+
+    Raises Missing, BadDocument, OSError.
+    """
+    state = PopulationRunState(run_dir)
+    step = _next(state, read_settings(run_dir))
+    return step or next_step(state.consumed, require_settings(run_dir).iterations, pending=False)
+
+
+def best_of(run_dir: Path) -> EvaluatedCandidate:
+    """Give the best candidate so far, all evidence re-hashed.
+
+    Raises Negative where there is none yet, Missing, BadDocument, OSError.
+    """
+    read_settings(run_dir)
+    outcomes = PopulationRunState(run_dir).load()
+    best = select_best(outcome.candidate for outcome in outcomes if outcome.candidate is not None)
+    if best is None:
+        raise Negative(f"no best candidate in '{run_dir}': nothing is scored yet; 'wmo-score --run' scores the seed")
+    return best
+
+
+def _next(state: PopulationRunState, settings: RunSettings | None) -> NextStep | None:
+    pending = os.path.lexists(state.layout.pending(state.consumed))
+    if settings is None:
+        return NextStep(step="score", slot=state.consumed) if pending else None
+    return next_step(state.consumed, settings.iterations, pending=pending)
+
+
+def _best(best: EvaluatedCandidate, outcomes: tuple[SlotOutcome, ...]) -> BestView:
+    slot = next(outcome.slot for outcome in outcomes if outcome.candidate is best)
+    return BestView(candidate_id=best.candidate_id, slot=slot, score=best.score)
+
+
+def _view(layout: RunLayout, outcome: SlotOutcome, seed: SlotOutcome) -> OutcomeView:
+    candidate = outcome.candidate
+    change: float | None = None
+    changed: tuple[str, ...] = ()
+    if candidate is not None and seed.candidate is not None:
+        change = candidate.score - seed.candidate.score
+        changed = changed_files(seed.candidate.tree, candidate.tree)
+    return OutcomeView(
+        slot=outcome.slot,
+        candidate_id=outcome.candidate_id,
+        kind=outcome.kind,
+        score=outcome.score,
+        change=change,
+        changed_files=changed,
+        summary=_summary(layout, outcome.slot),
+        note=outcome.reason,
+    )
+
+
+def changed_files(before: SourceTree, after: SourceTree) -> tuple[str, ...]:
+    """Give the paths, sorted, that were added, removed or changed between two trees."""
+    old, new = before.as_mapping(), after.as_mapping()
+    return tuple(sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path)))
+
+
+def _summary(layout: RunLayout, slot: int) -> str:
+    """Give the proposer's own line on what it changed. It decorates: where it cannot be read there is none."""
+    path = layout.proposal_dir(slot) / "status.json"
+    try:
+        status = parse_bytes(path.read_bytes(), str(path))
+    except (BadDocument, OSError):
+        return ""
+    line = status.get(SUMMARY_KEY) if isinstance(status, dict) else None
+    return line if isinstance(line, str) else ""
