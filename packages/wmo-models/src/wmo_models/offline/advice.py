@@ -36,10 +36,11 @@ _BRIEF_RULES = _rules(
     r"\bafter\b.{0,20}\b(few|one|two|three|four|five|\d+)\b.{0,20}\b(commands|looks|calls|turns)\b.{0,20}"
     r"\b(start|begin|work)",
 )
+_PIECES = r"(pieces|parts|chunks|sections|several|multiple|appending|append|smaller)"
+_WRITING = r"(writ\w+|files?|contents?)"
 _PIECES_RULES = _rules(
-    r"\b(writ\w+|files?|long|large|big|output|content|call)\b.{0,80}"
-    r"\b(in|into|by)\b.{0,20}\b(pieces|parts|chunks|sections|several|multiple|appending|smaller)\b",
-    r"\b(split|break|divide)\b.{0,40}\b(writ\w+|files?|content|output|calls?)\b",
+    rf"\b{_WRITING}\b.{{0,80}}\b{_PIECES}\b",
+    rf"\b(split|break|divide|{_PIECES})\b.{{0,40}}\b{_WRITING}\b",
 )
 _CHECK = r"(double-check|check|verify|test|validate|inspect|review|confirm)"
 _CHECK_RULES = _rules(
@@ -66,7 +67,7 @@ def demands_brevity(system: str) -> bool:
 
 
 def demands_pieces(text: str) -> bool:
-    """Say whether a text tells to write long files in several calls."""
+    """Say whether a text tells to write long files in several calls; general words about smaller calls do not do."""
     return _told(text, _PIECES_RULES)
 
 

@@ -1,6 +1,7 @@
 """What the worker knows: one recipe a bundled task, from knowledge/*.toml."""
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -14,7 +15,7 @@ WEAKNESSES = ("none", "prose", "unchecked", "long-write", "wanders", "skill")
 
 @dataclass(frozen=True)
 class LongFile:
-    """The file that a long-write task asks for."""
+    """The file that a long-write task asks for. In the TOML, `payload` names a file beside it that holds the text."""
 
     path: str
     payload: str
@@ -55,8 +56,11 @@ _NEEDED = {
 }
 
 
-def parse_recipe(text: str, name: str) -> Recipe:
-    """Parse a knowledge file; `name` is the file in messages. Raises BadDocument."""
+def parse_recipe(text: str, name: str, read_beside: Callable[[str], str]) -> Recipe:
+    """Parse a knowledge file. `name` is the file in messages; `read_beside` gives the text of a payload file.
+
+    Raises BadDocument.
+    """
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -65,7 +69,7 @@ def parse_recipe(text: str, name: str) -> Recipe:
         raise BadDocument(f"cannot read '{name}': unknown key '{unknown[0]}'")
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
     if "write" in values:
-        values["write"] = LongFile(values["write"]["path"], values["write"]["payload"])
+        values["write"] = LongFile(values["write"]["path"], read_beside(values["write"]["payload"]))
     try:
         recipe = Recipe(**values)
     except TypeError as error:
@@ -82,7 +86,10 @@ def bundled_recipes() -> tuple[Recipe, ...]:
     """Give all bundled recipes, by file name. Raises BadDocument."""
     folder = files("wmo_models.offline") / "knowledge"
     found = sorted(_toml_files(folder), key=lambda file: file.name)
-    return tuple(parse_recipe(file.read_text("utf-8"), file.name) for file in found)
+    return tuple(
+        parse_recipe(file.read_text("utf-8"), file.name, lambda name: (folder / name).read_text("utf-8"))
+        for file in found
+    )
 
 
 def find_recipe(instruction: str, recipes: tuple[Recipe, ...]) -> Recipe | None:
@@ -92,4 +99,4 @@ def find_recipe(instruction: str, recipes: tuple[Recipe, ...]) -> Recipe | None:
 
 
 def _toml_files(folder: Traversable) -> list[Traversable]:
-    return [file for file in folder.iterdir() if file.name.endswith(".toml")] if folder.is_dir() else []
+    return [file for file in folder.iterdir() if file.name.endswith(".toml")]
