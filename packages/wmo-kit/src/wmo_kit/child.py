@@ -75,10 +75,12 @@ def run_child(
     grace_s: float = 2.0,
     cap_bytes: int = 1 << 20,
     cancel: Flag | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> ChildResult:
     """Run `argv` to its end, its wall budget or `cancel`, whichever is first; nothing of its process group stays alive.
 
-    `env` None inherits ours. `cap_bytes` bounds what is kept of each stream, never what the child may write. Raises
+    `env` None inherits ours. `cap_bytes` bounds what is kept of each stream, never what the child may write. The child
+    inherits the descriptors `pass_fds`: one that holds a lock keeps it while a child outlives our own SIGKILL. Raises
     FileNotFoundError and PermissionError where the program cannot be started.
     """
     started = time.monotonic()
@@ -90,6 +92,7 @@ def run_child(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        pass_fds=pass_fds,
     )
     assert process.stdin and process.stdout and process.stderr  # noqa: S101  PIPE was asked for
     drains = [Drain(process.stdout, cap_bytes), Drain(process.stderr, cap_bytes)]

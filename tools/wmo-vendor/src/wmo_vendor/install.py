@@ -3,7 +3,7 @@
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,23 +33,23 @@ def install(vendor_dir: Path, log: Log) -> ManifestCheckDocument:
     replaced whole, the runtime last with its stamp, so a killed run never looks finished. A second process waits.
     Raises Missing, Negative where upstream's package is not what the manifest says, what npm_ci raises, OSError.
     """
-    with _only_one(vendor_dir):
+    with only_one(vendor_dir, log) as lock:
         if is_finished(vendor_dir):
             log.say("kept", f"'{vendor_dir}' is up to date")
             return check_pi_agent(vendor_dir)
         (vendor_dir / RUNTIME / STAMP).unlink(missing_ok=True)  # from here on, a kill leaves "not installed"
         log.say("npm", "installing pi's npm packages by the lock")
-        npm_ci(vendor_dir)
-        build(vendor_dir, log)
+        npm_ci(vendor_dir, (lock,))
+        build(vendor_dir, log, (lock,))
         return check_pi_agent(vendor_dir)
 
 
-def build(vendor_dir: Path, log: Log) -> None:
+def build(vendor_dir: Path, log: Log, pass_fds: Sequence[int] = ()) -> None:
     """Make pi-agent/ and runtime/ from installed npm packages; no network. Raises as install does."""
     log.say("sources", "taking pi's source out of its source maps")
     replace_tree(vendor_dir / PI_AGENT, pi_agent_files(vendor_dir))
     log.say("bundle", "bundling the libraries that pi imports")
-    files = build_runtime(vendor_dir)
+    files = build_runtime(vendor_dir, pass_fds)
     digests = {name: sha256_hex(data) for name, data in files.items() if name.startswith(f"{MODULES}/")}
     stamp = _stamp(_inputs_hash(vendor_dir), digests)
     replace_tree(vendor_dir / RUNTIME, {**files, STAMP: stamp})
@@ -71,15 +71,22 @@ def pi_agent_files(vendor_dir: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def _only_one(vendor_dir: Path) -> Iterator[None]:
-    """Hold the lock of set-up: the lock file of npm serves, as it is there before and after. Raises Missing."""
+def only_one(vendor_dir: Path, log: Log) -> Iterator[int]:
+    """Hold the lock of set-up and give its descriptor. npm's lock file serves: it is there before and after.
+
+    Children inherit the descriptor: where we are killed and npm is not, the next set-up waits for npm. Raises Missing.
+    """
     try:
         descriptor = os.open(vendor_dir / "package-lock.json", os.O_RDONLY)
     except FileNotFoundError as error:
         raise Missing(f"no 'package-lock.json' in '{vendor_dir}': it pins what is installed") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.say("waiting", f"another set-up works in '{vendor_dir}': waiting for it")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
     finally:
         os.close(descriptor)
 
