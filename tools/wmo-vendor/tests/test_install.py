@@ -13,15 +13,20 @@ import pytest
 from wmo_harness.pi_agent import check_pi_agent, find_vendor_dir, runtime_modules, seed_tree
 from wmo_kit.errors import BadDocument, Missing, Negative, Transient
 from wmo_kit.log import Log
-from wmo_vendor.install import PINS, build, install, is_finished, pi_agent_files
+from wmo_vendor.install import PINS, build, install, is_finished, only_one, pi_agent_files
 from wmo_vendor.node import NODE, npm_ci, run_script
 
 VENDOR = find_vendor_dir(None, Path(__file__).parent)
 LOG = Log("test", as_json=True)
-BUILD = (
-    "import sys; from pathlib import Path; from wmo_kit.log import Log; from wmo_vendor.install import build;"
-    " build(Path(sys.argv[1]), Log('test'))"
-)
+BUILD = """
+import sys
+from pathlib import Path
+from wmo_kit.log import Log
+from wmo_vendor.install import build, only_one
+vendor = Path(sys.argv[1])
+with only_one(vendor, Log("test")) as lock:
+    build(vendor, Log("test"), (lock,))
+"""
 
 
 def pins(directory):
@@ -147,7 +152,8 @@ def test_a_killed_build_never_looks_finished_and_the_next_one_is_whole(built, tm
     with pytest.raises(Missing, match="wmo-vendor install"):
         runtime_modules(directory)
     assert not is_finished(directory)
-    build(directory, LOG)
+    with only_one(directory, LOG) as lock:  # the killed one's node may still work, and holds the lock until it ends
+        build(directory, LOG, (lock,))
     assert is_finished(directory)
     assert contents(runtime_modules(directory)) == contents(runtime_modules(built))  # the bundle is deterministic
 
