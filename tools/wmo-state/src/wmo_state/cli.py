@@ -1,1 +1,119 @@
 """Command line of wmo-state."""
+
+from pathlib import Path
+
+import click
+from wmo_kit.cli import common_options, entry
+from wmo_kit.log import Log
+
+run_argument = click.argument("run", metavar="RUN", type=click.Path(file_okay=False, path_type=Path))
+
+
+@click.group(
+    "wmo-state",
+    epilog="Example: wmo-state init runs/demo --seed pi --suite suites/starter --slots 4",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@common_options("wmo-state")
+def command() -> None:
+    """Make, read and verify a run directory."""
+
+
+@command.command()
+@run_argument
+@click.option("--seed", metavar="pi|DIR|DOC", help="The seed: 'pi', a directory, or a wmo.harness/1 document.")
+@click.option("--suite", type=click.Path(file_okay=False, path_type=Path), help="The folder of the tasks.")
+@click.option("--slots", type=click.IntRange(min=0), help="Candidates after the seed; 0 only scores the seed.")
+@click.option("--attempts", type=click.IntRange(min=1), help="Attempts at each task. Default: 1.")
+@click.option("--tasks", metavar="A,B", help="Only these tasks. Default: all of the suite.")
+@click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes. Default: raw.")
+@click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="Where the agent acts. Default: bwrap.")
+@click.option("--proposer", type=click.Choice(["pi", "command"]), help="Who proposes. Default: pi.")
+@click.argument("argv", metavar="[-- ARGV...]", nargs=-1)
+@click.pass_obj
+def init(  # noqa: PLR0917  one parameter an option
+    log: Log,
+    run: Path,
+    seed: str | None,
+    suite: Path | None,
+    slots: int | None,
+    attempts: int | None,
+    tasks: str | None,
+    reward_mode: str | None,
+    sandbox: str | None,
+    proposer: str | None,
+    argv: tuple[str, ...],
+) -> None:
+    """Make a run, or check that one is what the options say, and print it (wmo.run/1).
+
+    A new run needs --seed, --suite and --slots. On a run that is there the record wins: what is not said stays, more
+    --slots extend it, anything else that differs is exit 78. ARGV is the command of --proposer command.
+
+    Example: wmo-state init runs/demo --seed pi --suite suites/starter --slots 4
+    """
+    from wmo_state.asked import ask
+    from wmo_state.init import run_init
+
+    asked = ask(
+        seed=seed,
+        suite=suite,
+        slots=slots,
+        attempts=attempts,
+        tasks=tasks,
+        reward_mode=reward_mode,
+        sandbox=sandbox,
+        proposer=proposer,
+        argv=argv,
+    )
+    run_init(run, asked, log)
+
+
+@command.command("next")
+@run_argument
+def next_command(run: Path) -> None:
+    """Print what the run does next: {"step": "score-seed" | "propose" | "score" | "done", "slot": n}.
+
+    Example: wmo-state next runs/demo | jq -r .step
+    """
+    from wmo_state.show import run_next
+
+    run_next(run)
+
+
+@command.command()
+@run_argument
+def status(run: Path) -> None:
+    """Print the run (wmo.run/1): settings, outcomes, changes against the seed, the best, what is next.
+
+    Example: wmo-state status runs/demo | jq '.outcomes[] | [.slot, .score]'
+    """
+    from wmo_state.show import run_status
+
+    run_status(run)
+
+
+@command.command()
+@run_argument
+def verify(run: Path) -> None:
+    """Read and hash everything again (wmo.run-check/1); exit 1 and the list where something does not hold.
+
+    Example: wmo-state verify runs/demo | jq '.problems[]'
+    """
+    from wmo_state.show import run_verify
+
+    run_verify(run)
+
+
+@command.command()
+@run_argument
+def best(run: Path) -> None:
+    """Print the winner (wmo.harness/1), named by its candidate id; exit 1 where nothing is scored yet.
+
+    Example: wmo-state best runs/demo | wmo-materialize --into best/
+    """
+    from wmo_state.show import run_best
+
+    run_best(run)
+
+
+main = entry(command)

@@ -1,0 +1,96 @@
+"""What a command line asks of a run, resolved: the seed is read, the suite's path absolute, the models configured."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from wmo_contracts.episode import SandboxMode
+from wmo_contracts.harness import HarnessDocument
+from wmo_contracts.run import ProposerSettings
+from wmo_contracts.score import RewardMode
+from wmo_harness.documents import from_document
+from wmo_harness.pi_agent import SEED_NAME, find_vendor_dir, seed_tree
+from wmo_harness.source_tree import SourceTree
+from wmo_harness.tree_io import read_tree
+from wmo_kit.config import Config, Roles, load_config
+from wmo_kit.documents import read_document
+from wmo_kit.errors import Usage
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The seed as the user named it, and its tree."""
+
+    name: str
+    tree: SourceTree
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of `init`. None: not said. `models_configured`: the user's configuration names models itself."""
+
+    seed: Seed | None
+    suite: Path | None
+    task_ids: tuple[str, ...] | None
+    attempts: int | None
+    iterations: int | None
+    reward_mode: RewardMode | None
+    sandbox: SandboxMode | None
+    proposer: ProposerSettings | None
+    roles: Roles
+    models_configured: bool
+
+
+def ask(
+    *,
+    seed: str | None,
+    suite: Path | None,
+    slots: int | None,
+    attempts: int | None,
+    tasks: str | None,
+    reward_mode: str | None,
+    sandbox: str | None,
+    proposer: str | None,
+    argv: tuple[str, ...],
+) -> Asked:
+    """Resolve the options. Raises Usage, BadDocument, Missing, Negative (a vendored pi that is changed), OSError."""
+    config = load_config()
+    return Asked(
+        seed=None if seed is None else _read_seed(seed, config),
+        suite=None if suite is None else suite.resolve(),
+        task_ids=None if tasks is None else _task_ids(tasks),
+        attempts=attempts,
+        iterations=slots,
+        reward_mode=cast("RewardMode | None", reward_mode),  # click has checked both against their choices
+        sandbox=cast("SandboxMode | None", sandbox),
+        proposer=_proposer(proposer, argv),
+        roles=config.roles,
+        models_configured=config.roles != Roles(),
+    )
+
+
+def _read_seed(name: str, config: Config) -> Seed:
+    if name == SEED_NAME:
+        return Seed(name, seed_tree(find_vendor_dir(config.vendor, Path())))
+    if Path(name).is_dir():
+        return Seed(name, read_tree(Path(name)))
+    if name != "-" and not Path(name).exists():
+        raise Usage(f"no seed '{name}': name '{SEED_NAME}', a directory, or a wmo.harness/1 document")
+    return Seed(name, from_document(read_document(name, HarnessDocument)))
+
+
+def _task_ids(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if "" in names or len(set(names)) != len(names):
+        raise Usage(f"bad --tasks '{text}': give task names, each once, with commas between them")
+    return names
+
+
+def _proposer(kind: str | None, argv: tuple[str, ...]) -> ProposerSettings | None:
+    if kind == "command" and not argv:
+        raise Usage("--proposer command needs a command: end the line with '-- COMMAND ARG...'")
+    if kind != "command" and argv:
+        raise Usage(f"unexpected '{argv[0]}': only --proposer command takes a command")
+    if kind is None:
+        return None
+    return ProposerSettings(kind="command" if kind == "command" else "pi", argv=argv)

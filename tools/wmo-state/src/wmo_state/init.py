@@ -1,0 +1,96 @@
+"""Making a run, adopting one of the reference, or going on with one; in every case run.json is written last."""
+
+import os
+from pathlib import Path
+
+from wmo_contracts.run import RunSettings
+from wmo_kit.documents import emit
+from wmo_kit.errors import Conflict, Usage
+from wmo_kit.log import Log
+from wmo_population.durable import make_directory
+from wmo_population.layout import CANDIDATES, PROPOSALS, RunLayout
+from wmo_population.lock import RunLock
+from wmo_population.recorded import RecordedRun
+from wmo_population.run_record import read_settings, write_settings
+from wmo_population.state import PopulationRunState
+from wmo_population.view import view_run
+from wmo_suites.task import load_suite, select
+
+from wmo_state.asked import Asked
+from wmo_state.settings import adopted_settings, fresh_settings, reconcile
+
+
+def run_init(run: Path, asked: Asked, log: Log) -> None:
+    """Make or check the run and print wmo.run/1. The same call again changes nothing.
+
+    Raises Usage, Conflict, Locked, BadDocument, Missing, OSError.
+    """
+    _check_place(run)
+    make_directory(run)
+    with RunLock(run):
+        log.say("init", f"run '{run}': {_settle(run, asked)}")
+    emit(view_run(run))
+
+
+def _check_place(run: Path) -> None:
+    """Refuse to make a run among files that are none of its own."""
+    layout = RunLayout(run)
+    if not run.is_dir() or os.path.lexists(layout.record) or os.path.lexists(layout.state):
+        return
+    ours = {CANDIDATES, PROPOSALS, layout.events.name}
+    strangers = sorted(path.name for path in run.iterdir() if path.name not in ours and not path.name.startswith("."))
+    if strangers:
+        raise Conflict(f"'{run}' is no run and holds '{strangers[0]}': name a directory that is new or empty")
+
+
+def _settle(run: Path, asked: Asked) -> str:
+    """Bring the run to what is asked, under its lock. Gives what was done, for people."""
+    layout = RunLayout(run)
+    if os.path.lexists(layout.record):
+        return _go_on(run, asked)
+    state = PopulationRunState(run)
+    if state.consumed == 0:
+        settings = fresh_settings(asked, _chosen_tasks(asked))
+        if asked.seed is not None:
+            state.stage_seed(asked.seed.tree)
+        done = "made"
+    else:
+        settings = _adopt(state, asked)
+        done = "adopted, it had no run.json"
+    RecordedRun(run, settings)  # checks the evidence against the settings before they are recorded
+    write_settings(run, settings)
+    return done
+
+
+def _go_on(run: Path, asked: Asked) -> str:
+    recorded = read_settings(run)
+    if recorded is None:
+        raise AssertionError("a run.json without settings is a BadDocument")
+    settings = reconcile(recorded, asked)
+    RecordedRun(run, settings)
+    if settings == recorded:
+        return "as recorded"
+    write_settings(run, settings)
+    return f"extended from {recorded.iterations} to {settings.iterations} slots"
+
+
+def _adopt(state: PopulationRunState, asked: Asked) -> RunSettings:
+    seed = state.load_slot(0).candidate
+    if seed is None:
+        raise AssertionError("the index refuses a seed that is not scored")
+    settings = adopted_settings(asked, seed.tree, seed.report)
+    known = {task.id for task in load_suite(Path(settings.suite))}
+    for task_id in settings.request.task_ids:
+        if task_id not in known:
+            raise Conflict(f"the run was scored on task '{task_id}', which suite '{settings.suite}' has not: "
+                           "name the suite that it was started with")  # fmt: skip
+    return settings
+
+
+def _chosen_tasks(asked: Asked) -> tuple[str, ...]:
+    if asked.suite is None:
+        raise Usage("a new run needs --seed, --suite and --slots")
+    tasks = load_suite(asked.suite)
+    if asked.task_ids is not None:
+        tasks = select(tasks, asked.task_ids)
+    return tuple(task.id for task in tasks)

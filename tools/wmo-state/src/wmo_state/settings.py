@@ -1,0 +1,107 @@
+"""The frozen settings of a run: made of what is asked, held against what is asked later. Pure."""
+
+from collections.abc import Iterator
+
+from wmo_contracts.run import ModelSettings, ProposerSettings, RunSettings
+from wmo_contracts.score import RewardMode, ScoreReport, ScoreRequest
+from wmo_harness.source_tree import SourceTree, tree_hash
+from wmo_harness.surfaces import doc_hash, parse_tree
+from wmo_kit.errors import Conflict, Usage
+
+from wmo_state.asked import Asked, Seed
+
+DEFAULT_ATTEMPTS = 1
+REMEDY = "leave the option out, or use a new run directory"
+
+
+def fresh_settings(asked: Asked, task_ids: tuple[str, ...]) -> RunSettings:
+    """Give the settings of a new run over the chosen tasks. Raises Usage for a missing option, BadHarness."""
+    if asked.seed is None:
+        raise Usage("a new run needs --seed, --suite and --slots")
+    request = ScoreRequest(task_ids=task_ids, attempts=asked.attempts or DEFAULT_ATTEMPTS)
+    return _settings(asked, asked.seed, request, asked.reward_mode or "raw")
+
+
+def adopted_settings(asked: Asked, seed: SourceTree, report: ScoreReport) -> RunSettings:
+    """Give the settings of a run that has none, one of the reference: request and mode are what its seed was scored by.
+
+    `seed` and `report` are slot 0's. Raises Usage for a missing option, Conflict for one that the run contradicts.
+    """
+    name = "candidate-0000/source" if asked.seed is None else asked.seed.name
+    settings = _settings(asked, Seed(name, seed), report.request, report.reward_mode)
+    return reconcile(settings, asked)
+
+
+def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
+    """Give the settings to go on with: the recorded ones, with more iterations where more are asked.
+
+    Raises Conflict that names both values where something else differs.
+    """
+    for option, was, wanted in _differences(recorded, asked):
+        raise Conflict(f"{option}: the run has '{was}', asked is '{wanted}': {REMEDY}")
+    if asked.iterations is None or asked.iterations == recorded.iterations:
+        return recorded
+    if asked.iterations < recorded.iterations:
+        raise Conflict(
+            f"--slots: the run has '{recorded.iterations}', asked is '{asked.iterations}': a run only grows; {REMEDY}"
+        )
+    return recorded.model_copy(update={"iterations": asked.iterations})
+
+
+def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str, str]]:
+    """Give (option, recorded value, asked value) for whatever is asked and differs."""
+    if asked.seed is not None and tree_hash(asked.seed.tree) != recorded.seed_tree_hash:
+        yield (
+            "--seed",
+            f"{recorded.seed}, tree {recorded.seed_tree_hash}",
+            f"{asked.seed.name}, tree {tree_hash(asked.seed.tree)}",
+        )
+    if asked.suite is not None and str(asked.suite) != recorded.suite:
+        yield "--suite", recorded.suite, str(asked.suite)
+    if asked.task_ids is not None and set(asked.task_ids) != set(recorded.request.task_ids):
+        yield "--tasks", ",".join(recorded.request.task_ids), ",".join(asked.task_ids)
+    if asked.attempts is not None and asked.attempts != recorded.request.attempts:
+        yield "--attempts", str(recorded.request.attempts), str(asked.attempts)
+    if asked.reward_mode is not None and asked.reward_mode != recorded.reward_mode:
+        yield "--reward-mode", recorded.reward_mode, asked.reward_mode
+    if asked.sandbox is not None and asked.sandbox != recorded.sandbox:
+        yield "--sandbox", recorded.sandbox, asked.sandbox
+    if asked.proposer is not None and asked.proposer != recorded.proposer:
+        yield "--proposer", _show(recorded.proposer), _show(asked.proposer)
+    if asked.models_configured:
+        yield from _model_differences(recorded, asked)
+
+
+def _model_differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str, str]]:
+    for role, was, wanted in (
+        ("worker", recorded.worker, asked.roles.worker.settings()),
+        ("proposer", recorded.proposer_model, asked.roles.proposer.settings()),
+    ):
+        if was != wanted:
+            yield f"model of the {role} (WMO_MODEL, WMO_BASE_URL, wmo.toml)", _show_model(was), _show_model(wanted)
+
+
+def _show(proposer: ProposerSettings) -> str:
+    return " ".join([proposer.kind, *proposer.argv])
+
+
+def _show_model(model: ModelSettings) -> str:
+    return f"{model.model} at {model.base_url}, key in {model.api_key_env}"
+
+
+def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: RewardMode) -> RunSettings:
+    if asked.suite is None or asked.iterations is None:
+        raise Usage("a run without a record needs --suite and --slots")
+    return RunSettings(
+        seed=seed.name,
+        seed_tree_hash=tree_hash(seed.tree),
+        seed_doc_hash=doc_hash(parse_tree(seed.tree)),
+        suite=str(asked.suite),
+        request=request,
+        iterations=asked.iterations,
+        reward_mode=reward_mode,
+        sandbox=asked.sandbox or "bwrap",
+        proposer=asked.proposer or ProposerSettings(),
+        worker=asked.roles.worker.settings(),
+        proposer_model=asked.roles.proposer.settings(),
+    )
