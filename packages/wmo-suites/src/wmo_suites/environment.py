@@ -1,0 +1,17 @@
+"""What answers an agent's tools."""
+
+from typing import Protocol
+
+from wmo_contracts.episode import Action, Observation
+
+
+class Environment(Protocol):
+    """A place that an agent acts in: a sandbox, a world model, a recording."""
+
+    def execute(self, action: Action) -> Observation:
+        """Carry out one tool call. What the agent did wrong is an error observation, never an exception."""
+        ...
+
+    def close(self) -> None:
+        """End everything that runs there. A second call does nothing."""
+        ...

@@ -1,0 +1,128 @@
+"""One supervisor process, boxed or not, seen from the host: start it, ask it, end it."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from wmo_contracts.episode import SandboxMode
+from wmo_kit.child import stop_group
+from wmo_kit.errors import Missing
+
+from wmo_suites.box import FIXED_ENV, Bind, bwrap_argv, no_box
+from wmo_suites.host import Host, survey
+from wmo_suites.limits import SandboxLimits
+
+APP = "/app"
+PROGRAM = Path(__file__).with_name("supervisor.py")
+PROGRAM_INSIDE = "/opt/wmo/supervisor.py"
+START_S = 30.0
+END_S = 5.0
+REPLY_MAX_BYTES = 64 << 20
+
+_starter = ThreadPoolExecutor(1, "sandbox-starter")
+"""Boxes die with the thread that started them (PDEATHSIG). This one lives as long as the process, so that a sandbox may
+be opened, and opened again, from threads that serve one request."""
+
+
+class SandboxDiedError(Exception):
+    """The supervisor is gone, or did not answer in time. The message says which."""
+
+
+class Supervised:
+    """A running supervisor. `ask` is not thread-safe; `close` may be called from any thread, also during an `ask`."""
+
+    def __init__(self, workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode) -> None:
+        """Start it in `workspace` (in a box: mounted at /app). Raises Missing (69) where that is not possible."""
+        ours, theirs = socket.socketpair()
+        self._socket, self._buffer = ours, bytearray()
+        self._words = os.fdopen(os.memfd_create("stderr"), "r+b")
+        argv, env, cwd = _command(workspace, binds, limits, mode)
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                argv,
+                env=env,
+                cwd=cwd,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=self._words,
+                start_new_session=True,  # Ctrl-C in the terminal is for us, who then close the sandbox
+            )
+
+        with theirs:
+            self._process = _starter.submit(start).result()
+        try:
+            self.ask({**vars(limits)}, START_S)
+        except SandboxDiedError as error:
+            self._words.seek(0)
+            words = self._words.read(4096)
+            self.close()
+            raise _missing(words, mode) from error
+
+    def ask(self, request: dict[str, Any], wait_s: float) -> dict[str, Any]:
+        """Give the answer to one request. Raises SandboxDiedError, after which only `close` is left to do."""
+        try:
+            self._socket.settimeout(wait_s)
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            while not self._buffer.endswith(b"\n"):
+                data = self._socket.recv(1 << 20)
+                if not data or len(self._buffer) > REPLY_MAX_BYTES:
+                    raise SandboxDiedError("the sandbox ended")
+                self._buffer += data
+            reply: dict[str, Any] = json.loads(self._buffer)
+        except TimeoutError as error:
+            raise SandboxDiedError(f"the sandbox did not answer within {wait_s:g} s") from error
+        except (OSError, ValueError) as error:
+            raise SandboxDiedError("the sandbox ended") from error
+        self._buffer.clear()
+        return reply
+
+    def close(self) -> None:
+        """End it and everything that runs in it. Gives back once they are dead. A second call does nothing."""
+        if self._words.closed:
+            return
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes an `ask` in another thread, and the supervisor
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_S)
+        stop_group(self._process, 0.0)
+        self._socket.close()
+        self._words.close()
+
+
+def _missing(words: bytes, mode: SandboxMode) -> Missing:
+    if mode == "bwrap":
+        return no_box(words)
+    return Missing(f"cannot start '{PROGRAM.name}': {words.decode(errors='replace').strip()}")
+
+
+def _command(
+    workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode
+) -> tuple[list[str], dict[str, str] | None, Path | None]:
+    """Give the supervisor's command line, environment (None: ours; a box clears it) and folder (None: ours)."""
+    if mode == "bwrap":
+        return _boxed_argv(survey(), workspace, binds, limits), None, None
+    return [sys.executable, "-I", "-S", str(PROGRAM)], _plain_env(), workspace
+
+
+def _boxed_argv(host: Host, workspace: Path, binds: Sequence[Bind], limits: SandboxLimits) -> list[str]:
+    return bwrap_argv(
+        [host.python, "-I", "-S", PROGRAM_INSIDE],
+        host=host,
+        binds=[Bind(workspace, APP, writable=True), Bind(PROGRAM, PROGRAM_INSIDE), *binds],
+        chdir=APP,
+        tmp_bytes=limits.tmp_bytes,
+        as_pid_1=True,
+    )
+
+
+def _plain_env() -> dict[str, str]:
+    """Give the box's environment with our own Python in front, where there is no box to bring one."""
+    return {**FIXED_ENV, "PATH": f"{Path(sys.base_prefix, 'bin')}:{FIXED_ENV['PATH']}"}

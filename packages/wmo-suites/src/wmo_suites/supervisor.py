@@ -1,0 +1,329 @@
+"""The process that a sandbox starts with: runs commands and file operations for the host, one at a time.
+
+A program of its own, `python3 -I -S supervisor.py`: it is mounted alone into the box, so it imports only the standard
+library, and little of that, for start-up time. The host speaks JSON lines over the socket on stdin and gets one line
+back for each. The end of that socket is the end of the sandbox.
+
+In a box this is process 1 of its PID namespace: no signal from inside can end it, it inherits every orphan, and the
+kernel kills the rest when it goes. Without a box it is a subreaper and does the killing itself. Commands have its user
+id, so it is not dumpable: else they could write to its memory (ptrace, /proc/1/mem), take its descriptors
+(pidfd_getfd), and answer the host in its name.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import stat
+import time
+from typing import Any, NoReturn
+
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36  # linux/prctl.h
+CHUNK = 65536
+"""Also a pipe's capacity: what a shell wrote before it ended is within one such read."""
+CROWD_POLL_S = 0.25
+KILL_ROUNDS = 50
+
+
+class Kept:
+    """The first and the last bytes of a stream, `cap` in all, and how many there were between."""
+
+    def __init__(self, cap: int) -> None:
+        self._half = max(cap // 2, 1)
+        self._head, self._tail, self._total = bytearray(), bytearray(), 0
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self._total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail = (self._tail + data[room:])[-self._half :] if room < len(data) else self._tail
+
+    def reply(self) -> dict[str, Any]:
+        """Give the text (undecodable bytes as U+FFFD, NULs taken out, a marker for the gap) and the gap's size."""
+        dropped = self._total - len(self._head) - len(self._tail)
+        marker = f"\n[... {dropped} bytes left out ...]\n" if dropped else ""
+        text = decode(self._head) + marker + decode(self._tail) if dropped else decode(self._head + self._tail)
+        return {"output": text, "dropped": dropped}
+
+
+def decode(data: bytearray) -> str:
+    """Give the bytes as text that any JSON reader takes."""
+    return data.decode("utf-8", "replace").replace("\0", "")
+
+
+class Supervisor:
+    """Serves one host until its socket ends. `limits` are SandboxLimits by field name."""
+
+    def __init__(self, control: int, limits: dict[str, Any]) -> None:
+        self._control, self._limits = control, limits
+        self._home = os.getcwd()  # noqa: PTH109  pathlib costs 8 ms of start-up
+        self._null = os.open(os.devnull, os.O_RDWR)
+        self._streams: dict[int, Kept] = {}
+        self._shell, self._status = 0, 0
+        self._wake, wake_write = os.pipe()
+        for descriptor in (self._wake, wake_write):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # set_wakeup_fd needs a handler
+        self._poller = select.poll()
+        self._poller.register(self._wake, select.POLLIN)
+        self._poller.register(control, 0)  # the end of the socket is always reported
+
+    def serve(self) -> None:
+        """Answer requests, one JSON line each, until the host hangs up."""
+        buffer = bytearray()
+        self._poller.modify(self._control, select.POLLIN)
+        while True:
+            if self._turn(None):
+                data = os.read(self._control, 1 << 20)
+                if not data:
+                    return
+                buffer += data
+                if data.endswith(b"\n"):  # the host waits for the answer before it writes the next line
+                    self._poller.modify(self._control, 0)
+                    send_line(self._control, self._answer(json.loads(buffer)))
+                    self._poller.modify(self._control, select.POLLIN)
+                    buffer.clear()
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            if request["op"] == "bash":
+                return self._bash(request["command"], request["timeout_s"], request["env"])
+            path = os.path.join(self._home, request["path"])  # noqa: PTH118  see above
+            if request["op"] == "read_file":
+                return read_file(path, self._limits["output_cap_bytes"])
+            return write_file(path, request["content"].encode())
+        except OSError as error:
+            return {"error": (error.strerror or str(error)).lower()}
+
+    def _bash(self, command: str, timeout_s: float, env: dict[str, str]) -> dict[str, Any]:
+        spared = set(process_ids())
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        try:
+            self._shell = self._spawn(["bash", "-c", command], write_end, env)
+        except OSError:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        kept = self._streams[read_end] = Kept(self._limits["output_cap_bytes"])
+        self._poller.register(read_end, select.POLLIN)
+        deadline = time.monotonic() + timeout_s
+        stopped = ""
+        while self._shell:
+            self._turn(CROWD_POLL_S if stopped else min(CROWD_POLL_S, max(deadline - time.monotonic(), 0)))
+            if self._shell and not stopped:
+                stopped = self._stop_if_over(deadline, spared)
+        if read_end in self._streams:
+            self._take(read_end)
+            self._streams[read_end] = Kept(0)  # a child in the background may hold it: drained, so that it never blocks
+        code = os.waitstatus_to_exitcode(self._status)
+        return {**kept.reply(), "exit_code": code if code >= 0 else 128 - code, "stopped": stopped}
+
+    def _stop_if_over(self, deadline: float, spared: set[int]) -> str:
+        """Kill what the running command started where its time is up or the sandbox is too crowded; say which."""
+        if time.monotonic() >= deadline:
+            kill_strangers(spared)
+            return "timeout"
+        if os.getpid() == 1 and len(process_ids()) > self._limits["processes"]:
+            os.kill(-1, signal.SIGKILL)  # as process 1: everything else in the box, at once, which a fork bomb needs
+            return "processes"
+        return ""
+
+    def _spawn(self, argv: list[str], output: int, env: dict[str, str]) -> int:
+        child = os.fork()
+        if child:
+            return child
+        try:
+            os.setsid()
+            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):  # ignored here, and exec would keep that
+                signal.signal(number, signal.SIG_DFL)
+            os.chdir(self._home)
+            os.dup2(self._null, 0)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            set_limits(self._limits)
+            os.execvpe(argv[0], argv, {**os.environ, **env})  # noqa: S606
+        except OSError as error:
+            os.write(2, f"cannot start {argv[0]}: {error.strerror}\n".encode())
+        finally:
+            os._exit(127)
+
+    def _turn(self, wait_s: float | None) -> bool:
+        """Wait for anything and deal with it, all but requests: True says that the host has something to say."""
+        asked = False
+        for descriptor, event in self._poller.poll(None if wait_s is None else wait_s * 1000):
+            if descriptor == self._wake:
+                os.read(self._wake, CHUNK)
+                self._reap()
+            elif descriptor in self._streams:
+                self._take(descriptor)
+            elif event & select.POLLIN:
+                asked = True
+            else:
+                end()
+        return asked
+
+    def _take(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, CHUNK)
+        except BlockingIOError:
+            return
+        if data:
+            self._streams[descriptor].add(data)
+        else:
+            self._poller.unregister(descriptor)
+            del self._streams[descriptor]
+            os.close(descriptor)
+
+    def _reap(self) -> None:
+        for child, status in reaped():
+            if child == self._shell:
+                self._shell, self._status = 0, status
+
+
+def reaped() -> list[tuple[int, int]]:
+    """Collect every child that has ended, orphans too: (process id, wait status)."""
+    found: list[tuple[int, int]] = []
+    while True:
+        try:
+            child, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if child == 0:
+            return found
+        found.append((child, status))
+
+
+def set_limits(limits: dict[str, Any]) -> None:
+    """Bound this process and its children. DATA, not AS: what is reserved but never written (node, Go) is not in it."""
+    bounds = (
+        (resource.RLIMIT_DATA, limits["memory_bytes"]),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for kind, wanted in bounds:
+        hard = resource.getrlimit(kind)[1]
+        bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (bound, bound))
+
+
+def process_ids() -> list[int]:
+    """Give the ids of all processes that are visible here."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+
+
+def strangers(spared: set[int]) -> set[int]:
+    """Give the live descendants of this process that are neither in `spared` nor descend from one that is."""
+    parents: dict[int, int] = {}
+    for process in process_ids():
+        try:
+            with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except OSError:
+            continue  # it ended meanwhile
+        if state != b"Z":
+            parents[process] = int(parent)
+    me = os.getpid()
+    found = set()
+    for process in parents:
+        ancestor = process
+        while ancestor != me and ancestor not in spared and ancestor in parents:
+            ancestor = parents[ancestor]
+        if ancestor == me and process != me:
+            found.add(process)
+    return found
+
+
+def kill_strangers(spared: set[int]) -> None:
+    """Kill all `strangers(spared)`. They are stopped first, so that none forks away between the look and the kill."""
+    stopped: set[int] = set()
+    for _ in range(KILL_ROUNDS):
+        fresh = strangers(spared) - stopped
+        if not fresh:
+            break
+        send(fresh, signal.SIGSTOP)
+        stopped |= fresh
+    send(stopped, signal.SIGKILL)
+
+
+def send(processes: set[int], number: signal.Signals) -> None:
+    """Signal each process; one that is gone is no error."""
+    for process in processes:
+        try:
+            os.kill(process, number)
+        except ProcessLookupError:
+            continue
+
+
+def read_file(path: str, cap: int) -> dict[str, Any]:
+    """Give a regular file's text, head and tail where it is longer than `cap` bytes. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO without a writer must not hold us
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            return {"error": "is a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
+        kept = Kept(cap)
+        head = file.read(cap) or b""
+        if b"\0" in head:
+            return {"error": f"binary file of {info.st_size} bytes: use bash to look at it"}
+        kept.add(head)
+        while data := file.read(CHUNK):
+            kept.add(data)
+    return kept.reply()
+
+
+def write_file(path: str, content: bytes) -> dict[str, Any]:
+    """Make `path` hold `content`; folders that are missing are made. Raises OSError."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    return {"written": len(content)}
+
+
+def end() -> NoReturn:
+    """End the sandbox: in a box the kernel kills the rest with us, else we do, until nothing is left."""
+    if os.getpid() != 1:
+        for _ in range(KILL_ROUNDS):
+            kill_strangers(set())
+            reaped()
+            if not strangers(set()):
+                break
+            time.sleep(0.01)
+    os._exit(0)
+
+
+def send_line(descriptor: int, value: dict[str, Any]) -> None:
+    """Write one JSON line, whole. Raises OSError where the other end is gone."""
+    data = memoryview(json.dumps(value).encode() + b"\n")
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def main() -> None:
+    """Take the socket from stdin, hide from the commands, and serve."""
+    control = os.dup(0)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    os.umask(0o022)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) or libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl failed")
+    supervisor = Supervisor(control, json.loads(os.read(control, CHUNK)))
+    try:
+        send_line(control, {"ready": True})
+        supervisor.serve()
+    except ConnectionError:
+        end()  # the host went away without waiting for the answer
+    end()
+
+
+if __name__ == "__main__":
+    main()

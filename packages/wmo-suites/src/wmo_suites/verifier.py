@@ -1,0 +1,129 @@
+"""The verifier: runs a task's tests/test.sh over a workspace and reads its verdict."""
+
+import os
+import shutil
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from wmo_contracts.episode import Observation, SandboxMode
+from wmo_contracts.score import CellTests
+from wmo_kit.errors import Transient
+
+from wmo_suites.box import Bind
+from wmo_suites.reward import BadVerdictError, read_reward, read_tests
+from wmo_suites.sandbox import Sandbox
+from wmo_suites.task import Task
+from wmo_suites.workspace import empty_folder, remove_workspace
+
+TESTS_INSIDE, LOGS_INSIDE = "/tests", "/logs/verifier"
+COMMAND = 'bash "${WMO_TESTS:-/tests}/test.sh"'
+OUTPUT_NAME = "output.txt"
+OUTPUT_CAP_BYTES = 256 << 10
+TAIL_CHARACTERS = 500
+
+
+class NoReward(Transient):
+    """A verifier gave no readable reward: an infrastructure failure, never a score of 0."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verifier's word. `reward` is 0 to 1; `tests` None where it counted none; `note` says what else is odd."""
+
+    reward: float
+    tests: CellTests | None
+    note: str = ""
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+def verify(
+    task: Task, workspace: Path, logs_dir: Path, *, mode: SandboxMode = "bwrap", shared: Sandbox | None = None
+) -> Verdict:
+    """Run the task's verifier over `workspace`; what it writes and prints is kept in `logs_dir`/verifier, made fresh.
+
+    It runs in a sandbox of its own or, with `shared`, in the episode's, which must have been opened with
+    `shared_binds` and is closed here, before the verdict is read. A written reward stands, whatever test.sh's exit code
+    or timeout. Raises NoReward (75) where there is none to read, Missing (69), OSError.
+    """
+    logs = logs_dir / "verifier"
+    started = time.monotonic()
+    if shared is None:
+        remove_workspace(logs)
+        logs.mkdir(parents=True)
+        ended = _run_fresh(task, workspace, logs, mode)
+    else:
+        ended = _run_shared(task, logs, shared)
+    seconds = time.monotonic() - started
+    try:
+        reward = read_reward(logs)
+    except BadVerdictError as error:
+        raise NoReward(_no_reward(task, str(error), ended)) from error
+    finally:
+        _tidy(logs)
+        (logs / OUTPUT_NAME).unlink(missing_ok=True)
+        (logs / OUTPUT_NAME).write_text(ended.content, "utf-8", newline="")
+    notes = ["the verifier timed out after it had written its reward"] if ended.timed_out else []
+    try:
+        tests = read_tests(logs)
+    except BadVerdictError as error:
+        tests = None
+        notes.append(f"no test counts: {error}")
+    return Verdict(reward, tests, "; ".join(notes), {"verifier": seconds})
+
+
+def shared_binds(task: Task, logs_dir: Path, scratch: Path) -> tuple[Bind, ...]:
+    """Give what an episode's sandbox needs for a verifier that will run in it; () where the task wants a fresh one.
+
+    The agent sees /tests and /logs/verifier as empty folders; /tests is read-only to it, and is filled from the host
+    when the verifier starts. `scratch`: a folder of ours that lives as long as the sandbox. Raises OSError.
+    """
+    if task.verifier_environment != "shared":
+        return ()
+    tests, logs = scratch / "tests", logs_dir / "verifier"
+    for folder in (tests, logs):
+        remove_workspace(folder)
+        folder.mkdir(parents=True)
+    return (Bind(tests, TESTS_INSIDE), Bind(logs, LOGS_INSIDE, writable=True))
+
+
+def _run_fresh(task: Task, workspace: Path, logs: Path, mode: SandboxMode) -> Observation:
+    limits = replace(task.limits, output_cap_bytes=OUTPUT_CAP_BYTES)
+    binds = (Bind(task.tests, TESTS_INSIDE), Bind(logs, LOGS_INSIDE, writable=True))
+    with Sandbox(workspace, binds=binds, limits=limits, mode=mode) as sandbox:
+        return sandbox.run(COMMAND, timeout_s=task.verifier_timeout_s)
+
+
+def _run_shared(task: Task, logs: Path, sandbox: Sandbox) -> Observation:
+    """Bring the tests in through the host's side of the mounts that `shared_binds` made."""
+    tests = next(bind.host for bind in sandbox.binds if bind.inside == TESTS_INSIDE)
+    empty_folder(logs)
+    shutil.copytree(task.tests, tests, symlinks=True, dirs_exist_ok=True)
+    try:
+        return sandbox.run(COMMAND, timeout_s=task.verifier_timeout_s)
+    finally:
+        sandbox.close()
+        empty_folder(tests)
+
+
+def _no_reward(task: Task, reason: str, ended: Observation) -> str:
+    how = f"test.sh exited with {ended.exit_code}"
+    if ended.timed_out:
+        how = f"test.sh timed out after {task.verifier_timeout_s:g} s"
+    elif ended.exit_code is None:
+        how = "test.sh was cut short"
+    tail = ended.content[-TAIL_CHARACTERS:].strip()
+    return (
+        f"no reward from the verifier of task '{task.id}': {reason}; {how}; its output ends with: {tail or '(nothing)'}"
+    )
+
+
+def _tidy(logs: Path) -> None:
+    """Leave only plain files and folders, readable by us: the folder is evidence that others copy and read."""
+    for folder, folders, files in os.walk(logs):
+        for name in folders + files:
+            path = Path(folder, name)
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                path.unlink()
+            else:
+                path.chmod(0o755 if path.is_dir() else 0o644)

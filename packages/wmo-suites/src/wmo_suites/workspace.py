@@ -1,0 +1,70 @@
+"""Workspaces: the folders that agents work in, one copy of the task's for each attempt."""
+
+import os
+import shutil
+from pathlib import Path
+
+from wmo_kit.errors import BadDocument
+
+from wmo_suites.task import Task
+
+EPOCH = 946_684_800
+"""2000-01-01T00:00:00Z, every copied file's time: a listing of the workspace reads the same in every attempt."""
+
+
+def copy_workspace(task: Task, dest: Path) -> None:
+    """Make `dest` (must not exist) a copy of the task's workspace that belongs to us.
+
+    A copy is a function of what `task_digest` covers: bytes, executable bits (modes become 0755 or 0644) and links. A
+    link must be relative and stay inside the workspace. Raises BadDocument for one that does not and for what is
+    neither file, folder nor link; FileExistsError, OSError.
+    """
+    source = task.workspace
+    dest.mkdir(parents=True)
+    for folder, folders, files in os.walk(source):
+        here = Path(folder)
+        for name in sorted(folders + files):
+            _copy_entry(here / name, dest / (here / name).relative_to(source), source)
+    for path in [*dest.rglob("*"), dest]:
+        os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
+
+
+def _copy_entry(entry: Path, copy: Path, source: Path) -> None:
+    if entry.is_symlink():
+        target = entry.readlink()
+        inside = os.path.normpath(entry.parent.relative_to(source) / target)
+        if target.is_absolute() or inside.split("/")[0] == "..":
+            raise BadDocument(f"bad link '{entry}' to '{target}': a workspace's links must stay inside it")
+        copy.symlink_to(target)
+    elif entry.is_dir():
+        copy.mkdir()
+        copy.chmod(0o755)
+    elif entry.is_file():
+        shutil.copyfile(entry, copy)
+        copy.chmod(0o755 if entry.stat().st_mode & 0o100 else 0o644)
+    else:
+        raise BadDocument(f"bad workspace entry '{entry}': neither a file, a folder nor a link")
+
+
+def remove_workspace(directory: Path) -> None:
+    """Remove a folder that an agent worked in; one that is gone is no error. Raises OSError."""
+    if directory.is_dir():
+        empty_folder(directory)
+        directory.rmdir()
+
+
+def empty_folder(directory: Path) -> None:
+    """Remove what is in a folder that an agent worked in. Raises OSError.
+
+    It may hold folders without permissions, which keep anyone but root from deleting what is in them.
+    """
+    directory.chmod(0o755)
+    for folder, folders, _ in os.walk(directory):
+        for path in (Path(folder, name) for name in folders):
+            if not path.is_symlink():
+                path.chmod(0o755)
+    for entry in directory.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
