@@ -15,7 +15,7 @@ PIP     := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 RUNTIME := $(VENV)/.runtime-stamp
 DEV     := $(VENV)/.dev-stamp
-PI      := vendor/runtime/.stamp
+PI      := vendor/runtime/stamp.json
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run status best test check bench lock schemas clean

@@ -1,0 +1,1 @@
+"""`make bench`: speed as ratios measured side by side in one run."""
