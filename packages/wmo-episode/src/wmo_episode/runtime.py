@@ -33,8 +33,8 @@ class PiRuntime:
     """Runs episodes of one harness: its agent in node, its model and its tools behind a shim of its own.
 
     `files` is the candidate's source tree, `runtime` the folder with node_modules and compile-cache that set-up makes
-    (vendor/runtime), `work` where runner folders are made (None: the system's temporary folder). Safe to use from many
-    threads at once.
+    (vendor/runtime), `work` where runner folders are made (None: the system's temporary folder), `port` the shim's on
+    loopback (0: a free one). Safe to use from many threads at once.
     """
 
     provider: Provider
@@ -46,6 +46,7 @@ class PiRuntime:
     limits: Limits = field(default_factory=Limits)
     mode: SandboxMode = "bwrap"
     work: Path | None = None
+    port: int = 0
 
     def run(
         self,
@@ -69,7 +70,7 @@ class PiRuntime:
         session = Session(self._brief(task_id, instruction), self.provider, environment)
         with runner_folder(self.files, runner.modules, self.work) as folder:
             watch.mark("materialised")
-            shim = Shim(session)
+            shim = Shim(session, port=self.port)
             patience_s = 0.0
             try:
                 child = runner.run(
@@ -88,8 +89,9 @@ class PiRuntime:
             raise session.failure
         if cancelled.is_set() and session.done is None:
             raise Cancelled("the episode was cancelled")
+        timings = watch.phases(session.moments()) | session.spent()
         ending = Ending(session.done, session.provider_error, child, math.ceil(self.limits.timeout_s), hidden)
-        return conclude(task_id, ending, session.steps, session.usage, watch.timings(session.timings()))
+        return conclude(task_id, ending, session.steps, session.usage, timings)
 
     def _brief(self, task_id: str, instruction: str) -> Brief:
         return Brief(task_id, instruction, self.system, self.tools, self.skills, self.limits)
@@ -117,9 +119,7 @@ class _Watch:
         """Note this moment."""
         self._at[name] = time.monotonic()
 
-    def timings(self, session: Mapping[str, float]) -> dict[str, float]:
-        """Give seconds by phase; a phase that was never reached is absent."""
-        at = self._at | {key.removeprefix("at_"): value for key, value in session.items() if key.startswith("at_")}
-        phases = {name: at[end] - at[begin] for name, begin, end in self.PHASES if begin in at and end in at}
-        spent = {key: value for key, value in session.items() if not key.startswith("at_")}
-        return {name: round(seconds, 4) for name, seconds in (phases | spent).items()}
+    def phases(self, moments: Mapping[str, float]) -> dict[str, float]:
+        """Give seconds by phase, `moments` being the session's; a phase that was never reached is absent."""
+        at = self._at | dict(moments)
+        return {name: round(at[end] - at[begin], 4) for name, begin, end in self.PHASES if begin in at and end in at}

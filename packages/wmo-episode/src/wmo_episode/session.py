@@ -80,7 +80,7 @@ class Session:
         self._provider_error: ProviderError | None = None
         self._done: Done | None = None
         self._failure: Exception | None = None
-        self._marks: dict[str, float] = {}
+        self._moments: dict[str, float] = {}
         self._spent = {"model": 0.0, "tools": 0.0}
 
     def task(self) -> dict[str, Any]:
@@ -195,12 +195,13 @@ class Session:
         """The host's own failure, if there was one."""
         return self._failure
 
-    def timings(self) -> dict[str, float]:
-        """Give seconds spent in `model` and `tools`, and the moments of /task, the first completion and /done.
+    def spent(self) -> dict[str, float]:
+        """Give the seconds spent in `model` and `tools`."""
+        return {phase: round(seconds, 4) for phase, seconds in self._spent.items()}
 
-        Moments are of time.monotonic(), under `at_<name>`; one that never came is absent.
-        """
-        return {**self._spent, **{f"at_{name}": at for name, at in self._marks.items()}}
+    def moments(self) -> dict[str, float]:
+        """Give when /task, the first completion and /done came (time.monotonic()); what never came is absent."""
+        return dict(self._moments)
 
     def _observe(self, action: Action) -> Observation:
         spec = next((tool for tool in self.brief.tools if tool.name == action.name), None)
@@ -230,7 +231,7 @@ class Session:
         return _error(f"unknown skill '{name}': known are {known}")
 
     def _mark(self, name: str) -> None:
-        self._marks.setdefault(name, time.monotonic())
+        self._moments.setdefault(name, time.monotonic())
 
     @contextmanager
     def _spending(self, phase: str) -> Iterator[None]:

@@ -1,0 +1,87 @@
+"""`wmo.episode/1`: made from a harness and a task, and read back into what an episode runs on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wmo_contracts.episode import (
+    EnvironmentRef,
+    EpisodeDocument,
+    HarnessRef,
+    Limits,
+    ModelRef,
+    SandboxMode,
+    TaskRef,
+)
+from wmo_harness.source_tree import SourceTree, tree_hash
+from wmo_harness.surfaces import HarnessSpec, doc_hash
+from wmo_harness.system_prompt import system_prompt
+from wmo_harness.tool_policy import tool_specs
+from wmo_harness.tree_io import read_tree
+from wmo_kit.documents import read_document
+from wmo_kit.errors import BadDocument
+from wmo_suites.task import Task
+
+
+def episode_document(
+    spec: HarnessSpec,
+    tree: SourceTree,
+    task: Task,
+    *,
+    harness_path: str,
+    task_path: str,
+    model: ModelRef,
+    mode: SandboxMode = "bwrap",
+    context_window: int | None = None,
+) -> EpisodeDocument:
+    """Say everything that one episode of `task` under the harness `tree` (parsed: `spec`) needs.
+
+    Both paths are absolute, or relative to the folder that the document will be in. The episode's wall budget is the
+    task's own; every limit that neither the harness nor the task names has design 5's default.
+    """
+    return EpisodeDocument(
+        task=TaskRef(id=task.id, instruction=task.instruction, path=task_path),
+        harness=HarnessRef(path=harness_path, tree_hash=tree_hash(tree), doc_hash=doc_hash(spec)),
+        system=system_prompt(spec),
+        tools=tuple(tool_specs(spec.tools)),
+        skills=spec.skills,
+        limits=Limits(
+            max_turns=spec.max_turns,
+            max_output_tokens=spec.max_output_tokens,
+            temperature=float(spec.temperature),
+            timeout_s=task.agent_timeout_s,
+            context_window=context_window,
+        ),
+        environment=EnvironmentRef(
+            mode=mode,
+            command_timeout_s=task.limits.command_timeout_s,
+            output_cap_bytes=task.limits.output_cap_bytes,
+        ),
+        model=model,
+    )
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A document and what its paths lead to. `task_path` is None where the document names no task folder."""
+
+    document: EpisodeDocument
+    files: SourceTree
+    task_path: Path | None
+
+
+def read_episode(source: str) -> Episode:
+    """Read an episode document from a path or stdin (`-`, paths are then relative to here) and the harness it names.
+
+    Raises BadDocument for a malformed document and for a harness that is not the one whose hash it records; Missing
+    where its folder does not exist; OSError.
+    """
+    document = read_document(source, EpisodeDocument)
+    folder = Path() if source == "-" else Path(source).parent
+    files = read_tree(folder / document.harness.path)
+    found = tree_hash(files)
+    if found != document.harness.tree_hash:
+        raise BadDocument(
+            f"the harness in '{folder / document.harness.path}' is not the one of '{source}': its tree_hash is "
+            f"'{found}', wanted '{document.harness.tree_hash}'; score the harness again"
+        )
+    return Episode(document, files, folder / document.task.path if document.task.path else None)

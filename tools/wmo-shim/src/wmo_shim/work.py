@@ -1,0 +1,113 @@
+"""One episode from its document: opens model and sandbox, runs the agent or waits for one, gives the result."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from wmo_contracts.episode import EpisodeDocument
+from wmo_episode.documents import Episode, read_episode
+from wmo_episode.result import Ending, conclude
+from wmo_episode.runtime import PiRuntime
+from wmo_episode.server import Shim
+from wmo_episode.session import Brief, Session
+from wmo_harness.pi_agent import find_vendor_dir, runtime_modules
+from wmo_harness.source_tree import SourceTree
+from wmo_kit.config import Config, load_config
+from wmo_kit.documents import emit
+from wmo_kit.errors import Conflict
+from wmo_kit.log import Log
+from wmo_models.endpoint import open_provider
+from wmo_models.provider import Provider
+from wmo_suites.limits import SandboxLimits
+from wmo_suites.sandbox import Sandbox
+from wmo_suites.task import load_task
+from wmo_suites.workspace import copy_workspace, remove_workspace
+
+
+def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequence[str]) -> None:
+    """Play the episode of the document `episode` and print its result.
+
+    Raises BadDocument, Conflict, Missing, OSError, and whatever sandbox or model client raise by failing themselves.
+    """
+    config = load_config(flags={"vendor": vendor})
+    found = read_episode(episode)
+    _check_model(found.document, config)
+    with open_provider(config, found.document.model.role) as provider, _open_sandbox(found) as sandbox:
+        if command:
+            runtime = runtime_modules(find_vendor_dir(config.vendor, Path.cwd())).parent
+            agent = _runtime(found.document, found.files, provider, runtime, port)
+            emit(agent.run(found.document.task.id, found.document.task.instruction, sandbox, command=command))
+        else:
+            _serve(log, found.document, provider, sandbox, port)
+
+
+def _check_model(document: EpisodeDocument, config: Config) -> None:
+    role, wanted = document.model.role, document.model.name
+    configured = config.roles.get(role).model
+    if configured != wanted:
+        raise Conflict(
+            f"the episode is for the model '{wanted}', but the role '{role}' is '{configured}' here: "
+            "change WMO_MODEL or wmo.toml, or the document's model.name"
+        )
+
+
+@contextmanager
+def _open_sandbox(episode: Episode) -> Iterator[Sandbox]:
+    """Open a sandbox over a copy of the task's workspace, an empty one where the document names no task folder."""
+    ref = episode.document.environment
+    scratch = Path(tempfile.mkdtemp(prefix="wmo-shim-"))
+    try:
+        workspace, limits = scratch / "workspace", SandboxLimits()
+        if episode.task_path is None:
+            workspace.mkdir()
+        else:
+            task = load_task(episode.task_path)
+            copy_workspace(task, workspace)
+            limits = task.limits
+        limits = replace(limits, command_timeout_s=ref.command_timeout_s, output_cap_bytes=ref.output_cap_bytes)
+        with Sandbox(workspace, limits=limits, mode=ref.mode) as sandbox:
+            yield sandbox
+    finally:
+        remove_workspace(scratch)
+
+
+def _runtime(document: EpisodeDocument, files: SourceTree, provider: Provider, runtime: Path, port: int) -> PiRuntime:
+    return PiRuntime(
+        provider,
+        files=files,
+        tools=document.tools,
+        system=document.system,
+        runtime=runtime,
+        skills=document.skills,
+        limits=document.limits,
+        mode=document.environment.mode,
+        port=port,
+    )
+
+
+def _serve(log: Log, document: EpisodeDocument, provider: Provider, sandbox: Sandbox, port: int) -> None:
+    """Serve until /done, Ctrl-C or TERM, and print the result in each case. There is no wall budget: a person plays."""
+    brief = Brief(
+        document.task.id,
+        document.task.instruction,
+        document.system,
+        document.tools,
+        document.skills,
+        document.limits,
+    )
+    session = Session(brief, provider, sandbox)
+    shim = Shim(session, port=port)
+    patience_s = 0.0
+    try:
+        log.say("ready", f"ready {shim.url} token={shim.token}", url=shim.url, token=shim.token)
+        session.ended.wait()
+        patience_s = document.limits.grace_s
+    finally:
+        shim.close(patience_s)
+        if session.failure is None:
+            ending = Ending(session.done, session.provider_error)
+            emit(conclude(document.task.id, ending, session.steps, session.usage, session.spent()))
+    if session.failure is not None:
+        raise session.failure
