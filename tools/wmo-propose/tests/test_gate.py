@@ -15,6 +15,8 @@ VENDOR = find_vendor_dir(None, Path(__file__))
 AGENT = "export class Agent {}\n"
 SMALL = {"SYSTEM.md": "Work.\n", "config.toml": '[harness]\nruntime_kind = "pi-node"\n', "src/index.ts": AGENT}
 
+SEED = parse_tree(seed_tree(VENDOR))
+
 
 class Desk:
     """A candidate folder and the gate in front of it."""
@@ -28,17 +30,12 @@ class Desk:
         return self.look(turn_problem)
 
     def look(self, turn_problem: str = "") -> Checked:
-        return check_candidate(self.candidate, "seed-hash", turn_problem, self.gate)
+        return check_candidate(self.candidate, SEED, turn_problem, self.gate)
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
-
-
-def small(**changes: str) -> dict[str, str]:
-    names = {name.replace("__", "/").replace("_DOT_", "."): text for name, text in changes.items()}
-    return {**SMALL, **names}
 
 
 def with_files(files: dict[str, str], index: str = "") -> dict[str, str]:
@@ -56,8 +53,8 @@ def test_the_seed_passes_when_anything_is_changed(desk: Desk) -> None:
 
 def test_an_unchanged_seed_is_rejected(desk: Desk) -> None:
     write_tree(SourceTree.from_mapping(SMALL), desk.candidate)
-    seed_hash = doc_hash(parse_tree(SourceTree.from_mapping(SMALL)))
-    assert check_candidate(desk.candidate, seed_hash, "", desk.gate).reasons == ("no change against the seed",)
+    small = parse_tree(SourceTree.from_mapping(SMALL))
+    assert check_candidate(desk.candidate, small, "", desk.gate).reasons == ("no change against the seed",)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from wmo_contracts.episode import SandboxMode
 from wmo_kit.child import ChildResult, run_child
 from wmo_kit.config import KEY_VARIABLE
 from wmo_kit.errors import Missing
-from wmo_suites.box import Bind, bwrap_argv
-from wmo_suites.host import check_bwrap
+from wmo_suites.box import Bind, bwrap_argv, check_bwrap
 
 from wmo_propose.request import first_line
 from wmo_propose.turn import TURN_WALL_S, Turn

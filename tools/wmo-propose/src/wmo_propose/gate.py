@@ -30,7 +30,7 @@ class Checked:
         return not self.reasons
 
 
-def check_candidate(directory: Path, seed_doc_hash: str, turn_problem: str, check_sources: SourceCheck) -> Checked:
+def check_candidate(directory: Path, seed: HarnessSpec, turn_problem: str, check_sources: SourceCheck) -> Checked:
     """Snapshot `directory` once and check what was snapshot.
 
     `turn_problem` is why the turn is no submission, "" where it is one; it does not spare the other checks, so that
@@ -48,7 +48,7 @@ def check_candidate(directory: Path, seed_doc_hash: str, turn_problem: str, chec
     spec, problem = _parse(tree)
     if spec is None:
         reasons.append(problem)
-    elif doc_hash(spec) == seed_doc_hash:
+    elif doc_hash(spec) == doc_hash(seed):
         reasons.append("no change against the seed")
     has_entry = spec.runtime_kind == "pi-node" if spec else ENTRY_PATH in snapshot.files
     reasons += check_sources(tree, has_entry)

@@ -1,8 +1,10 @@
 """One proposer turn: what any coding agent does with a workspace, and what is kept of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from wmo_contracts.episode import Usage
 
 from wmo_propose.workspace import Workspace
 
@@ -24,6 +26,7 @@ class Turn:
     events: Mapping[str, Any]
     problem: str = ""
     outage: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 class TurnTaker(Protocol):

@@ -115,7 +115,7 @@ def _describe(layout: RunLayout, entry: ScoredEntry | InvalidEntry) -> ManifestE
 
 def _place_history(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[Mount]:
     inside = f"{HISTORY}/{entry.candidate_id}"
-    host = layout.candidate(entry.slot)
+    host = layout.candidate_dir(entry.slot)
     (root / inside).mkdir(parents=True)
     mounts = [
         Mount(host / name, f"{inside}/{name}")

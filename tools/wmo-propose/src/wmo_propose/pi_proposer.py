@@ -1,0 +1,91 @@
+"""The proposer `pi`: the pristine vendored pi as a coding agent, in a sandbox over the workspace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from wmo_contracts.episode import EpisodeResult, Limits, SandboxMode
+from wmo_episode.runtime import PiRuntime
+from wmo_harness.pi_agent import runtime_modules, seed_tree
+from wmo_harness.tool_policy import tool_specs
+from wmo_models.provider import Provider
+from wmo_suites.box import Bind
+from wmo_suites.limits import SandboxLimits
+from wmo_suites.sandbox import Sandbox
+
+from wmo_propose.request import first_line
+from wmo_propose.turn import TURN_WALL_S, Turn
+from wmo_propose.workspace import Workspace
+
+TOOLS = ("bash", "read_file", "submit")
+MAX_TURNS = 60
+MAX_OUTPUT_TOKENS = 16_384
+"""Both are design 6's for one proposer turn."""
+MAX_ENV_ACTIONS = 200
+"""pi may make several tool calls a turn, so this is above MAX_TURNS."""
+COMMAND_TIMEOUT_S = 120.0
+INSIDE = "/app"
+MESSAGE = (
+    "Read REQUEST.md in the current folder{where} and do what it asks. The history of earlier candidates is in "
+    "history/, your copy to edit is candidate/. Submit when candidate/ holds the whole new harness."
+)
+
+
+@dataclass(frozen=True)
+class PiProposer:
+    """Plays a turn as one episode of pi's own, unchanged source. `work` is for folders of the while."""
+
+    provider: Provider
+    vendor_dir: Path
+    mode: SandboxMode
+    work: Path
+    context_window: int | None = None
+
+    def take_turn(self, workspace: Workspace) -> Turn:
+        """Let pi work to its end. Raises Missing (pi, node, bubblewrap), Negative where pi's source was changed."""
+        pi = PiRuntime(
+            provider=self.provider,
+            files=seed_tree(self.vendor_dir),
+            tools=tuple(tool_specs(TOOLS)),
+            system=files("wmo_propose").joinpath("data", "SYSTEM.md").read_text("utf-8"),
+            runtime=runtime_modules(self.vendor_dir).parent,
+            limits=Limits(
+                max_turns=MAX_TURNS,
+                max_output_tokens=MAX_OUTPUT_TOKENS,
+                max_env_actions=MAX_ENV_ACTIONS,
+                timeout_s=TURN_WALL_S,
+                context_window=self.context_window,
+            ),
+            mode=self.mode,
+            work=self.work,
+        )
+        limits = SandboxLimits(command_timeout_s=COMMAND_TIMEOUT_S)
+        message = MESSAGE.format(where=f" ({INSIDE})" if self.mode == "bwrap" else "")
+        with Sandbox(workspace.root, binds=self._binds(workspace), limits=limits, mode=self.mode) as sandbox:
+            return _turn(pi.run("propose", message, sandbox))
+
+    def _binds(self, workspace: Workspace) -> Sequence[Bind]:
+        """Give the read-only mounts of a box; without one, the workspace holds links."""
+        if self.mode == "none":
+            return ()
+        return tuple(Bind(mount.host, f"{INSIDE}/{mount.inside}") for mount in workspace.read_only())
+
+
+def _turn(result: EpisodeResult) -> Turn:
+    problem = outage = ""
+    if result.stop_reason == "provider_error":
+        outage = f"the proposer's model failed: {result.note}"
+    elif result.stop_reason == "error" and result.usage.calls == 0:
+        outage = f"the proposer did not start: {result.note}"
+    elif result.stop_reason != "submitted":
+        problem = f"the agent did not submit, its turn ended with '{result.stop_reason}'"
+    events = {"proposer": "pi", **result.model_dump(mode="json", exclude={"schema", "task_id"})}
+    return Turn(
+        stop_reason=result.stop_reason,
+        summary=first_line(result.answer),
+        events=events,
+        problem=problem,
+        outage=outage,
+        usage=result.usage,
+    )

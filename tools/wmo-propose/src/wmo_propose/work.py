@@ -1,0 +1,170 @@
+"""One slot's proposal, from the run's next step to its checkpoint or its recorded rejection."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from wmo_contracts.candidate import CandidateDocument, RejectionDocument
+from wmo_contracts.run import ErrorFile, ProposerSettings
+from wmo_harness.documents import to_document
+from wmo_harness.pi_agent import find_vendor_dir, runtime_modules
+from wmo_harness.source_tree import tree_hash
+from wmo_harness.surfaces import parse_tree
+from wmo_harness.tree_io import read_tree
+from wmo_kit.config import Config, load_config
+from wmo_kit.documents import emit
+from wmo_kit.errors import BadDocument, Conflict, Negative, Transient
+from wmo_kit.log import Log
+from wmo_models.endpoint import open_provider
+from wmo_population.events import append_event
+from wmo_population.outcomes import CandidateProposalError
+from wmo_population.recorded import RecordedRun, open_run
+from wmo_population.slots import candidate_slot_id
+
+from wmo_propose.command_proposer import CommandProposer
+from wmo_propose.evidence import Status, close_evidence, finished_status, open_evidence, write_events
+from wmo_propose.gate import Checked, check_candidate
+from wmo_propose.pi_proposer import PiProposer
+from wmo_propose.request import write_request
+from wmo_propose.settings import proposer_config, proposer_settings
+from wmo_propose.source_check import SourceGate
+from wmo_propose.turn import Turn, TurnTaker
+from wmo_propose.workspace import build_workspace, manifest
+
+
+def run(log: Log, run_dir: Path, *, vendor: Path | None, proposer: str | None, argv: Sequence[str]) -> None:
+    """Make the next slot's proposal and print its wmo.candidate/1.
+
+    Raises Negative after a rejection was committed and printed; Conflict where something else comes next; Transient
+    where the proposer's model failed, with nothing consumed; and what the run, the vendored pi and node raise.
+    """
+    with open_run(run_dir) as opened:
+        _expect_propose(opened)
+        settings = proposer_settings(opened.settings.proposer, proposer, argv)
+        config = proposer_config(opened.settings, load_config(flags={"vendor": vendor}))
+        document = _settle(opened) or _propose(log, opened, settings, config)
+    emit(document)
+    if isinstance(document, RejectionDocument):
+        raise Negative(f"slot {document.slot} is rejected: {document.reason}")
+    log.say("accepted", f"slot {document.slot}: {document.candidate_id} waits for its scores", slot=document.slot)
+
+
+def _expect_propose(opened: RecordedRun) -> None:
+    step = opened.next
+    if step.step == "done":
+        raise Conflict(f"run '{opened.layout.run_dir}' is complete: its {step.slot} slots are consumed")
+    if step.step != "propose":
+        raise Conflict(
+            f"run '{opened.layout.run_dir}' is not at a proposal: next is '{step.step}' of slot {step.slot}; "
+            f"run 'wmo-score --run {opened.layout.run_dir}' first"
+        )
+
+
+def _settle(opened: RecordedRun) -> CandidateDocument | RejectionDocument | None:
+    """Finish what a kill left between a turn's verdict and its commit: no second turn is bought for it."""
+    slot = opened.next.slot
+    if rejection := opened.recorded_rejection():
+        return _reject(opened, rejection.reason)
+    status = finished_status(opened.proposal_dir(slot))
+    if status is None:
+        return None
+    return _commit(opened, status)
+
+
+def _propose(
+    log: Log, opened: RecordedRun, settings: ProposerSettings, config: Config
+) -> CandidateDocument | RejectionDocument:
+    slot, started = opened.next.slot, time.monotonic()
+    log.say("proposing", f"slot {slot}: the proposer '{settings.kind}' is at work", slot=slot)
+    vendor_dir = find_vendor_dir(config.vendor, Path.cwd())
+    gate = SourceGate(runtime_modules(vendor_dir).parent, opened.settings.sandbox, opened.work_dir)
+    with _turn_taker(opened, settings, config, vendor_dir) as agent:
+        turn, checked = _take_turn(opened, agent, gate)
+    directory = opened.proposal_dir(slot)
+    status = _verdict(turn, checked)
+    error = None
+    if not checked.accepted:
+        error = ErrorFile(
+            candidate_id=candidate_slot_id(slot),
+            reason=_reason(status),
+            evidence_dir=opened.layout.evidence_dir(slot),
+        )
+    close_evidence(directory, status, checked.tree, error)
+    document = _commit(opened, status)
+    event = "accepted" if checked.accepted else "rejected"
+    seconds = round(time.monotonic() - started, 3)
+    append_event(opened.layout.run_dir, event, slot, seconds=seconds, **turn.usage.model_dump())
+    return document
+
+
+@contextmanager
+def _turn_taker(
+    opened: RecordedRun, settings: ProposerSettings, config: Config, vendor_dir: Path
+) -> Iterator[TurnTaker]:
+    mode = opened.settings.sandbox
+    if settings.kind == "command":
+        yield CommandProposer(settings.argv, opened.layout.run_dir, mode)
+        return
+    with open_provider(config, "proposer") as provider:
+        yield PiProposer(provider, vendor_dir, mode, opened.work_dir, config.roles.proposer.context_window)
+
+
+def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate) -> tuple[Turn, Checked]:
+    """Let the agent work on a fresh workspace and check what it left. Raises Transient for an outage."""
+    slot, seed = opened.next.slot, opened.plan.seed
+    spec = parse_tree(seed)
+    history = manifest(opened.layout, opened.state.entries)
+    request = write_request(slot, opened.plan.iterations, spec, history)
+    root = opened.work_dir / f"propose-slot-{slot:04d}"
+    workspace = build_workspace(root, opened.layout, history, seed, request, link=opened.settings.sandbox == "none")
+    directory = opened.proposal_dir(slot)
+    open_evidence(directory, request)
+    turn = agent.take_turn(workspace)
+    write_events(directory, turn.events)
+    if turn.outage:
+        raise Transient(f"{turn.outage}; slot {slot} is not consumed: run the same command again to go on")
+    return turn, check_candidate(workspace.candidate, spec, turn.problem, gate)
+
+
+def _verdict(turn: Turn, checked: Checked) -> Status:
+    return Status(
+        status="accepted" if checked.accepted else "rejected",
+        summary=turn.summary,
+        stop_reason=turn.stop_reason,
+        reasons=checked.reasons,
+        tree_hash="" if checked.tree is None else tree_hash(checked.tree),
+    )
+
+
+def _reason(status: Status) -> str:
+    return "; ".join(status.reasons)
+
+
+def _commit(opened: RecordedRun, status: Status) -> CandidateDocument | RejectionDocument:
+    """Move the run on by a turn's verdict, whose evidence is on disk."""
+    if status.status == "rejected":
+        return _reject(opened, _reason(status))
+    slot = opened.next.slot
+    source = opened.proposal_dir(slot) / "source"
+    tree = read_tree(source)
+    if tree_hash(tree) != status.tree_hash:
+        raise BadDocument(f"'{source}' is not what was accepted: move '{source.parent}' away to propose again")
+    try:
+        proposal = opened.record_pending(tree, opened.layout.evidence_dir(slot))
+    except CandidateProposalError as error:
+        return _reject(opened, error.reason)
+    return CandidateDocument(
+        candidate_id=proposal.candidate_id,
+        slot=slot,
+        summary=status.summary,
+        harness=to_document(tree, proposal.candidate_id),
+    )
+
+
+def _reject(opened: RecordedRun, reason: str) -> RejectionDocument:
+    slot = opened.next.slot
+    outcome = opened.commit_invalid(reason, opened.layout.evidence_dir(slot))
+    return RejectionDocument(
+        candidate_id=outcome.candidate_id, slot=slot, reason=outcome.reason, evidence_dir=outcome.evidence_dir
+    )

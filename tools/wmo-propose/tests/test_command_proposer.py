@@ -1,0 +1,220 @@
+"""wmo-propose with a shell script as the coding agent, on a real run: the installed tool, bubblewrap, node."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(sys.executable).parent / "wmo-propose"
+EDIT = 'echo "Look first." >> candidate/SYSTEM.md; echo thinking; echo "Tell it to look first"'
+
+
+def propose(run: Path, *options: str) -> tuple[int, dict, str]:
+    """Run the tool; give its exit code, its document ({} for none) and its stderr."""
+    done = subprocess.run([TOOL, "--run", run, *options], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+
+def test_an_edited_candidate_is_accepted_and_checkpointed(make_run: Callable) -> None:
+    made = make_run("bash", "-c", EDIT)
+    code, document, _ = propose(made.dir)
+    assert (code, document["schema"], document["slot"]) == (0, "wmo.candidate/1", 1)
+    assert document["candidate_id"] == "candidate-0001"
+    assert document["summary"] == "Tell it to look first"
+    assert (made.layout.source_dir(1) / "SYSTEM.md").read_text() == "Work.\nLook first.\n"
+    assert made.json("candidates/candidate-0001/pending.json")["tree_hash"] == document["harness"]["tree_hash"]
+    evidence = made.json("proposals/slot-0001/status.json")
+    assert (evidence["status"], evidence["stop_reason"], evidence["reasons"]) == ("accepted", "submitted", [])
+    events = made.json("proposals/slot-0001/events.json")
+    assert events["stdout"] == "thinking\nTell it to look first\n"
+    assert events["exit_code"] == 0
+    assert "candidate/" in (made.layout.proposal_dir(1) / "REQUEST.md").read_text()
+    assert not (made.layout.proposal_dir(1) / "error.json").exists()
+    assert not made.layout.work.exists()
+
+
+def test_the_request_is_the_commands_input_and_the_workspace_its_folder(make_run: Callable) -> None:
+    made = make_run("bash", "-c", "cat > candidate/got.md; ls > candidate/ls.md; echo x >> candidate/SYSTEM.md")
+    assert propose(made.dir)[0] == 0
+    assert (made.layout.source_dir(1) / "got.md").read_text() == (
+        made.layout.proposal_dir(1) / "REQUEST.md"
+    ).read_text()
+    assert (made.layout.source_dir(1) / "ls.md").read_text().split() == [
+        "REQUEST.md",
+        "candidate",
+        "history",
+        "proposals",
+    ]
+
+
+def test_a_failing_command_consumes_the_slot_with_its_reason(make_run: Callable) -> None:
+    made = make_run("bash", "-c", f"{EDIT}; echo 'no credit left' >&2; exit 3")
+    code, document, stderr = propose(made.dir)
+    reason = "the command failed with exit status 3: no credit left"
+    assert (code, document["schema"], document["reason"]) == (1, "wmo.rejection/1", reason)
+    assert document["evidence_dir"] == "proposals/slot-0001"
+    assert reason in stderr
+    assert made.json("state.json")["outcomes"][1]["reason"] == reason
+    assert made.json("proposals/slot-0001/error.json") == made.json("candidates/candidate-0001/error.json")
+    assert made.json("proposals/slot-0001/status.json")["status"] == "rejected"
+    assert (made.layout.proposal_dir(1) / "source" / "SYSTEM.md").read_text() == "Work.\nLook first.\n"
+
+
+def test_every_reason_reaches_the_rejection_and_the_loop_goes_on(make_run: Callable) -> None:
+    made = make_run("bash", "-c", "echo 'import \"./gone.ts\";' >> candidate/src/agent.ts; ln -s x candidate/link")
+    code, document, _ = propose(made.dir)
+    assert code == 1
+    assert document["reason"] == (
+        "symlink in a tree: 'link'; replace it by the file itself; "
+        "'src/agent.ts' imports './gone.ts': the tree has no such file (name it with its extension)"
+    )
+    assert propose(made.dir)[1]["slot"] == 2
+
+
+def test_nothing_of_the_run_but_candidate_can_be_written(make_run: Callable, tmp_path: Path) -> None:
+    places = [
+        "history/x",
+        "history/candidate-0000/source/SYSTEM.md",
+        "history/candidate-0000/trials/csv/attempt-1/wmo-run.json",
+        "proposals/x",
+        "REQUEST.md",
+        "new",
+        f"{tmp_path}/run/state.json",
+        f"{tmp_path}/run/candidates/candidate-0000/source/SYSTEM.md",
+    ]
+    script = f"""
+for place in {" ".join(places)}; do
+  if echo spoilt >> "$place"; then echo "$place" >> candidate/written.md; fi
+done
+echo x >> candidate/SYSTEM.md
+cat {places[1]} {places[2]} > candidate/seen.md
+"""
+    made = make_run("bash", "-c", script)
+    assert propose(made.dir)[0] == 0
+    assert not (made.layout.source_dir(1) / "written.md").exists()
+    assert (made.layout.source_dir(1) / "seen.md").read_text().startswith('Work.\n{"stop_reason"')
+    assert (made.layout.source_dir(0) / "SYSTEM.md").read_text() == "Work.\n"
+
+
+def test_later_slots_see_all_earlier_ones(make_run: Callable) -> None:
+    made = make_run(
+        "bash",
+        "-c",
+        "cp history/manifest.json candidate/seen.json; find history proposals | sort > candidate/found.md; "
+        "echo x >> candidate/SYSTEM.md; echo Changed; [ -e history/candidate-0001 ] || exit 4",
+    )
+    assert propose(made.dir)[0] == 1
+    assert propose(made.dir)[0] == 0
+    made.score_due(2)
+    code, document, _ = propose(made.dir)
+    assert code == 0
+    files = {file["path"]: file["content"] for file in document["harness"]["files"]}
+    assert json.loads(files["seen.json"])["candidates"] == [
+        {"candidate_id": "candidate-0000", "slot": 0, "kind": "scored", "score": 0.5, "pass_rate": 0.5, "summary": "",
+         "reason": ""},
+        {"candidate_id": "candidate-0001", "slot": 1, "kind": "invalid", "score": None, "pass_rate": None,
+         "summary": "Changed", "reason": "the command failed with exit status 4: Changed"},
+        {"candidate_id": "candidate-0002", "slot": 2, "kind": "scored", "score": 1.0, "pass_rate": 1.0,
+         "summary": "Changed", "reason": ""},
+    ]  # fmt: skip
+    for path in ("history/candidate-0001/NO-EVIDENCE.md", "history/candidate-0001/error.json",
+                 "history/candidate-0002/source/src/agent.ts", "history/candidate-0002/report.json",
+                 "history/candidate-0002/trials/logs/attempt-1/verifier/reward.txt",
+                 "proposals/slot-0001/events.json", "proposals/slot-0002/source/SYSTEM.md"):  # fmt: skip
+        assert path in files["found.md"].splitlines()
+    assert "The best so far is candidate-0002 with 1.0000." in (made.layout.proposal_dir(3) / "REQUEST.md").read_text()
+
+
+def test_without_a_sandbox_the_evidence_is_linked(make_run: Callable) -> None:
+    made = make_run(
+        "bash", "-c", "cat history/candidate-0000/trials/csv/attempt-1/wmo-run.json > candidate/seen.md", sandbox="none"
+    )
+    code, _, stderr = propose(made.dir)
+    assert code == 0, stderr
+    assert "no_tool_call" in (made.layout.source_dir(1) / "seen.md").read_text()
+
+
+def test_another_step_is_a_conflict_that_names_it(make_run: Callable) -> None:
+    made = make_run("bash", "-c", EDIT, iterations=1)
+    assert propose(made.dir)[0] == 0
+    code, document, stderr = propose(made.dir)
+    assert (code, document) == (78, {})
+    assert "next is 'score' of slot 1" in stderr
+    made.score_due(1)
+    code, _, stderr = propose(made.dir)
+    assert code == 78
+    assert "is complete" in stderr
+
+
+def test_a_flag_against_the_record_is_a_conflict_that_names_both(make_run: Callable) -> None:
+    made = make_run("bash", "-c", "true")
+    code, _, stderr = propose(made.dir, "--proposer", "pi")
+    assert code == 78
+    assert "'command bash -c true'" in stderr
+    assert "'pi'" in stderr
+    assert propose(made.dir, "--proposer", "command")[0] == 2
+    assert propose(made.dir, "--", "true")[0] == 2
+
+
+def test_a_command_that_is_not_there_is_missing_and_consumes_nothing(make_run: Callable) -> None:
+    made = make_run("no-such-agent")
+    code, _, stderr = propose(made.dir)
+    assert code == 69
+    assert "no-such-agent" in stderr
+    assert len(made.json("state.json")["outcomes"]) == 1
+
+
+def test_a_kill_between_verdict_and_commit_buys_no_second_turn(make_run: Callable, tmp_path: Path) -> None:
+    counter = tmp_path / "turns"
+    made = make_run("bash", "-c", f"echo turn >> {counter}; {EDIT}")
+    assert propose(made.dir)[0] == 0
+    made.layout.pending(1).unlink()  # as if killed before the checkpoint's last write
+    code, document, _ = propose(made.dir)
+    assert (code, document["summary"]) == (0, "Tell it to look first")
+    assert counter.read_text() == "turn\n"
+    assert made.layout.pending(1).exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_agent_and_the_slot_is_tried_again(
+    make_run: Callable, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    started = tmp_path / "started"
+    made = make_run("bash", "-c", f"if [ -e {started} ]; then {EDIT}; else trap '' TERM; touch {started}; sleep 20; fi")
+    process = subprocess.Popen([TOOL, "--run", made.dir], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not started.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, number)
+    assert process.communicate(timeout=30)[0] == b""
+    assert process.returncode == code
+    assert not _running(str(started))
+    assert len(made.json("state.json")["outcomes"]) == 1
+    assert propose(made.dir)[0] == 0
+    assert (made.layout.proposal_dir(1) / "attempt-1" / "REQUEST.md").is_file()
+    assert [path.name for path in sorted(made.layout.proposal_dir(1).iterdir())] == [
+        "REQUEST.md", "attempt-1", "events.json", "source", "status.json"]  # fmt: skip
+
+
+def _running(text: str) -> list[bytes]:
+    """Give the command lines of living processes that hold `text`."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended while we looked
+            lines.append(path.read_bytes())
+    return [line for line in lines if text.encode() in line]
+
+
+def test_the_workers_key_does_not_reach_the_command(make_run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WMO_API_KEY", "sesame")
+    monkeypatch.setenv("AGENT_KEY", "its own")
+    made = make_run("bash", "-c", 'echo "key: $WMO_API_KEY, $AGENT_KEY" >> candidate/SYSTEM.md')
+    assert propose(made.dir)[0] == 0
+    assert (made.layout.source_dir(1) / "SYSTEM.md").read_text() == "Work.\nkey: , its own\n"

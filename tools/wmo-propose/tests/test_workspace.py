@@ -1,0 +1,92 @@
+"""The workspace on disk: what is mounted, what is copied within budgets, which gaps are named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from wmo_contracts.run import InvalidEntry, ScoredEntry
+from wmo_harness.source_tree import SourceTree
+from wmo_harness.tree_io import read_tree
+from wmo_propose.evidence_copy import Budget, copy_within_budget, fits_budget
+from wmo_propose.workspace import Workspace, build_workspace, manifest
+
+TREE = SourceTree.from_mapping({"SYSTEM.md": "Work.\n"})
+SCORED = ScoredEntry(slot=0, candidate_id="candidate-0000", score=0.5, doc_hash="d", evidence_dir="")
+INVALID = InvalidEntry(slot=1, candidate_id="candidate-0001", reason="bad", evidence_dir="proposals/slot-0001")
+
+
+def build(made, root: Path, *entries, link: bool = False) -> Workspace:
+    history = manifest(made.layout, entries)
+    return build_workspace(root, made.layout, history, TREE, "Do it.\n", link=link)
+
+
+def test_evidence_is_mounted_read_only_and_only_the_seed_is_copied(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run()
+    built = build(made, tmp_path / "ws", SCORED)
+    assert read_tree(built.candidate) == TREE
+    assert [(mount.host, mount.inside) for mount in built.read_only()] == [
+        (built.root / "REQUEST.md", "REQUEST.md"),
+        (built.root / "history", "history"),
+        (built.root / "proposals", "proposals"),
+        (made.layout.source_dir(0), "history/candidate-0000/source"),
+        (made.layout.report(0), "history/candidate-0000/report.json"),
+        (made.layout.candidate_dir(0) / "trials", "history/candidate-0000/trials"),
+    ]
+    assert list((built.root / "history/candidate-0000/trials").iterdir()) == []
+    assert (built.root / "history/candidate-0000/report.json").read_text() == ""
+
+
+def test_linked_evidence_is_readable_in_place(make_run: Callable, tmp_path: Path) -> None:
+    built = build(make_run(), tmp_path / "ws", SCORED, link=True)
+    assert "no_tool_call" in (built.root / "history/candidate-0000/trials/csv/attempt-1/wmo-run.json").read_text()
+
+
+def test_missing_evidence_is_named(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run()
+    (made.layout.candidate_dir(0) / "trials").rename(tmp_path / "trials")
+    built = build(made, tmp_path / "ws", SCORED, INVALID)
+    assert "trials were not kept" in (built.root / "history/candidate-0000/NO-EVIDENCE.md").read_text()
+    invalid = (built.root / "history/candidate-0001/NO-EVIDENCE.md").read_text()
+    assert invalid == (
+        "This proposal was rejected before it was scored: bad\n\nThe turn itself is in proposals/slot-0001/.\n"
+    )
+
+
+def test_evidence_above_the_budget_is_copied_in_part_and_said_so(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run()
+    trial = made.layout.candidate_dir(0) / "trials" / "csv" / "attempt-1"
+    (trial / "wmo-run.json").write_bytes(b"A" * (2 << 20) + b"M" * 5 + b"Z" * (1 << 20))
+    built = build(made, tmp_path / "ws", SCORED)
+    inside = built.root / "history/candidate-0000"
+    assert "history/candidate-0000/trials" not in [mount.inside for mount in built.mounts]
+    cut = (inside / "trials/csv/attempt-1/wmo-run.json").read_bytes()
+    assert cut == b"A" * (1 << 20) + b"\n[... %d bytes left out ...]\n" % ((1 << 20) + 5) + b"Z" * (1 << 20)
+    assert (inside / "trials/logs/attempt-1/wmo-run.json").read_bytes() == (
+        made.layout.candidate_dir(0) / "trials/logs/attempt-1/wmo-run.json"
+    ).read_bytes()
+    assert (
+        "1048581 bytes cut out of the middle: csv/attempt-1/wmo-run.json"
+        in (inside / "EVIDENCE-TRUNCATED.md").read_text()
+    )
+
+
+def test_the_total_budget_leaves_whole_files_out_in_order(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    for name in ("a/1", "b/2", "c/3"):
+        (source / name).parent.mkdir(parents=True)
+        (source / name).write_bytes(b"x" * 10)
+    (source / "c" / "link").symlink_to("/etc/passwd")
+    assert fits_budget(source, Budget(total=30, file=10))
+    assert not fits_budget(source, Budget(total=29, file=10))
+    assert not fits_budget(source, Budget(total=30, file=9))
+    note = copy_within_budget(source, tmp_path / "copy", Budget(total=25, file=10))
+    assert "- left out: c/3" in note
+    assert sorted(path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*")) == [
+        "a", "a/1", "b", "b/2"]  # fmt: skip
+
+
+def test_a_workspace_never_lies_over_an_old_one(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run()
+    build(made, tmp_path / "ws", SCORED)
+    with pytest.raises(FileExistsError):
+        build(made, tmp_path / "ws", SCORED)
