@@ -1,17 +1,16 @@
 """The starter suite and what the offline worker knows of it: verifiers, solutions, recipes, in real boxes."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from wmo_contracts.episode import Action, Observation
+from wmo_contracts.episode import Observation
 from wmo_models.offline.recipe import Recipe, bundled_recipes
 from wmo_models.offline.tokens import count_json_tokens, count_tokens
-from wmo_suites.limits import SandboxLimits
 from wmo_suites.oracle import run_oracle
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task, load_suite
 from wmo_suites.verifier import verify
+from wmo_suites.workspace import copy_workspace
 
 SUITE = Path(__file__).parents[2] / "suites" / "starter"
 TASKS = {task.id: task for task in load_suite(SUITE)}
@@ -114,21 +113,18 @@ def task(request: pytest.FixtureRequest) -> Task:
 
 @pytest.fixture
 def workspace(task: Task, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(task.path / "environment" / "workspace", tmp_path / "workspace"))
+    folder = tmp_path / "workspace"
+    copy_workspace(task, folder)
+    return folder
 
 
 def run(workspace: Path, command: str) -> Observation:
-    sandbox = Sandbox(workspace, limits=SandboxLimits(), mode="bwrap")
-    try:
-        return sandbox.execute(Action(kind="tool", name="bash", arguments={"command": command}))
-    finally:
-        sandbox.close()
+    with Sandbox(workspace) as sandbox:
+        return sandbox.run(command)
 
 
 def reward(task: Task, workspace: Path) -> float:
-    logs = workspace.parent / "verifier"
-    shutil.rmtree(logs, ignore_errors=True)
-    verdict = verify(task, workspace, logs, mode="bwrap", shared=None)
+    verdict = verify(task, workspace, workspace.parent)
     assert verdict.tests is not None
     assert 2 <= verdict.tests.resolved <= 5
     assert verdict.reward == verdict.tests.passed / verdict.tests.resolved
@@ -155,7 +151,7 @@ def test_nothing_done_is_worth_nothing(task: Task, workspace: Path) -> None:
 
 
 def test_the_solution_is_right(task: Task, workspace: Path) -> None:
-    run_oracle(task, workspace, mode="bwrap")
+    run_oracle(task, workspace)
     assert reward(task, workspace) == 1.0
 
 
