@@ -1,85 +1,38 @@
-"""The reference's run directories, byte for byte: `tests/vectors` was written by world-model-optimizer 0.2.0."""
-
-import json
-import shutil
-from collections.abc import Sequence
-from pathlib import Path
+"""The reference's run directories, byte for byte: `vectors/` was written by world-model-optimizer 0.2.0."""
 
 import pytest
-from wmo_contracts.score import ScoreReport, ScoreRequest
-from wmo_harness.source_tree import SourceTree
-from wmo_harness.tree_io import read_tree
-from wmo_population import (
-    CandidateProposal,
-    CandidateProposalError,
-    EvaluatedCandidate,
-    candidate_slot_id,
-    optimize,
-)
-
-VECTORS = Path(__file__).parent / "vectors"
-COMPLETE = VECTORS / "run-complete"
-SLOTS = 4
+from wmo_population import optimize
 
 
-class Replay:
-    """Plays back the vectors' reports and proposals as scorer and proposer, and counts what it is asked."""
-
-    def __init__(self) -> None:
-        self.scored: list[str] = []
-        self.proposed: list[int] = []
-        self.request = ScoreRequest(task_ids=("b-task", "a-task"), attempts=2)
-
-    def score(self, candidate_id: str, tree: SourceTree) -> ScoreReport:
-        self.scored.append(candidate_id)
-        folder = COMPLETE / "candidates" / candidate_id
-        assert tree == read_tree(folder / "source")
-        return ScoreReport.model_validate_json((folder / "report.json").read_bytes())
-
-    def propose(self, slot: int, seed: SourceTree, population: Sequence[EvaluatedCandidate]) -> CandidateProposal:
-        self.proposed.append(slot)
-        assert seed == read_tree(COMPLETE / "candidates/candidate-0000/source") == population[0].tree
-        folder = COMPLETE / "candidates" / candidate_slot_id(slot)
-        if (folder / "error.json").exists():
-            error = json.loads((folder / "error.json").read_text())
-            raise CandidateProposalError(error["reason"], error["evidence_dir"])
-        return CandidateProposal(candidate_slot_id(slot), read_tree(folder / "source"))
-
-
-def bytes_of(run_dir: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(run_dir)): path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
-
-
-def finish(run_dir: Path) -> Replay:
-    replay = Replay()
-    seed = read_tree(COMPLETE / "candidates/candidate-0000/source")
-    result = optimize(seed, replay, replay, SLOTS, run_dir=run_dir)
+def finish(run_dir, player):
+    result = optimize(player.seed, player, player, 4, run_dir=run_dir)
     assert result.completed
     assert result.best_score == 0.75
-    assert result.best is not None
     assert result.best.candidate_id == "candidate-0000"  # 3 and 4 score the same, the earliest wins
     assert [outcome.kind for outcome in result.outcomes] == ["scored", "scored", "invalid", "scored", "scored"]
-    assert len(result.population) == 4
-    return replay
+    assert [candidate.score for candidate in result.population] == [0.75, 0.5, 0.75, 0.75]
 
 
-def test_the_same_inputs_give_the_reference_run(tmp_path: Path) -> None:
-    replay = finish(tmp_path / "run")
-    assert bytes_of(tmp_path / "run") == bytes_of(COMPLETE)
-    assert replay.proposed == [1, 2, 3, 4]
-    assert replay.scored == ["candidate-0000", "candidate-0001", "candidate-0003", "candidate-0004"]
+SCORE_0, SCORE_1, SCORE_3, SCORE_4 = (f"score candidate-000{slot}" for slot in (0, 1, 3, 4))
+
+
+def test_the_same_inputs_give_the_reference_run(tmp_path, replay, complete, run_files):
+    player = replay()
+    finish(tmp_path / "run", player)
+    assert run_files(tmp_path / "run") == run_files(complete)
+    assert player.calls == [*(SCORE_0, "propose 1", SCORE_1, "propose 2", "propose 3", SCORE_3, "propose 4", SCORE_4)]
 
 
 @pytest.mark.parametrize(
-    ("name", "proposed", "scored"),
+    ("name", "calls"),
     [
-        ("run-partial", [3, 4], ["candidate-0003", "candidate-0004"]),
-        ("run-pending", [], ["candidate-0004"]),
-        ("run-complete", [], []),
+        ("run-partial", ["propose 3", SCORE_3, "propose 4", SCORE_4]),
+        ("run-pending", [SCORE_4]),
+        ("run-complete", []),
     ],
 )
-def test_a_run_of_the_reference_resumes(tmp_path: Path, name: str, proposed: list[int], scored: list[str]) -> None:
-    run = Path(shutil.copytree(VECTORS / name, tmp_path / "run"))
-    replay = finish(run)
-    assert (replay.proposed, replay.scored) == (proposed, scored)
-    assert bytes_of(run) == bytes_of(COMPLETE)
+def test_a_run_of_the_reference_resumes(name, calls, vector, replay, complete, run_files):
+    run, player = vector(name), replay()
+    finish(run, player)
+    assert player.calls == calls
+    assert run_files(run) == run_files(complete)

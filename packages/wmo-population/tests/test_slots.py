@@ -1,0 +1,48 @@
+"""Names, order of steps and selection: pure rules of design 3."""
+
+import pytest
+from wmo_harness.tree_io import read_tree
+from wmo_population import EvaluatedCandidate, candidate_slot_id
+from wmo_population.slots import next_step, proposal_slot_id, select_best
+
+
+def test_names_have_four_digits_and_more_where_needed():
+    assert candidate_slot_id(0) == "candidate-0000"
+    assert candidate_slot_id(12345) == "candidate-12345"
+    assert proposal_slot_id(7) == "slot-0007"
+
+
+@pytest.mark.parametrize("slot", [True, False, -1, 1.0, "1", None])
+def test_only_an_integer_is_a_slot(slot):
+    with pytest.raises(ValueError, match="integer of 0 or more"):
+        candidate_slot_id(slot)
+
+
+@pytest.mark.parametrize(
+    ("consumed", "iterations", "pending", "step", "slot"),
+    [
+        (0, 0, False, "score-seed", 0),
+        (0, 3, False, "score-seed", 0),
+        (1, 0, False, "done", 0),
+        (1, 2, False, "propose", 1),
+        (1, 2, True, "score", 1),
+        (2, 2, True, "score", 2),
+        (3, 2, False, "done", 2),
+        (2, 1, True, "done", 1),
+    ],
+)
+def test_the_next_step_follows_from_what_is_consumed(consumed, iterations, pending, step, slot):
+    due = next_step(consumed, iterations, pending=pending)
+    assert (due.step, due.slot) == (step, slot)
+
+
+def test_the_earliest_of_equals_is_best(replay, complete):
+    trees = {slot: read_tree(complete / "candidates" / candidate_slot_id(slot) / "source") for slot in (1, 3, 4)}
+    population = [
+        EvaluatedCandidate(candidate_slot_id(slot), tree, replay().score(candidate_slot_id(slot), tree))
+        for slot, tree in trees.items()
+    ]
+    assert [candidate.score for candidate in population] == [0.5, 0.75, 0.75]
+    assert select_best(population) == population[1]
+    assert select_best(reversed(population)) == population[2]
+    assert select_best([]) is None
