@@ -18,10 +18,10 @@ from tenacity import (
     wait_random_exponential,
 )
 from wmo_contracts.chat import ChatReply, ChatRequest
-from wmo_kit.config import Endpoint
+from wmo_kit.config import OFFLINE, Endpoint
 from wmo_kit.errors import Conflict
 
-from wmo_models.exchange import read_response, request_body
+from wmo_models.exchange import limit_key, read_response, request_body
 from wmo_models.provider import ProviderError
 
 CHUNK_BYTES = 4096
@@ -58,15 +58,18 @@ class OpenAIClient:
     """A Provider over one endpoint. Threads share it: its connection pool is safe for them, and it keeps no cookies."""
 
     def __init__(self, endpoint: Endpoint, key: str, policy: RetryPolicy | None = None) -> None:
-        """`key` is sent as the bearer token; "" sends none. Raises Conflict for a key that no header can hold."""
+        """`key` is sent as the bearer token; "" sends none.
+
+        Raises Conflict for a key that no header can hold and for a base URL that is none.
+        """
         if not (key.isascii() and key.isprintable()):
             raise Conflict(f"the API key in '{endpoint.api_key_env}' is unusable: it has a line break or no ASCII text")
         self._endpoint = endpoint
         self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
         self._policy = policy or RetryPolicy()
         self._auth = _Bearer(key)
-        host = urlsplit(self._url).hostname or ""
-        self._limit_key = "max_completion_tokens" if host.endswith("openai.com") else "max_tokens"
+        host = _host(endpoint.base_url)
+        self._limit_key = limit_key(host)
         self._session = _session(loopback=host in LOOPBACK_HOSTS)
 
     def complete(self, request: ChatRequest) -> ChatReply:
@@ -145,6 +148,17 @@ class _Bearer(AuthBase):
 
     def scrub(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
+
+
+def _host(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+        host = parts.hostname if parts.scheme in ("http", "https") else None
+    except ValueError:
+        host = None
+    if not host:
+        raise Conflict(f"the base URL '{base_url}' is unusable: write it as 'https://HOST/v1', or '{OFFLINE}'")
+    return host
 
 
 def _session(*, loopback: bool) -> requests.Session:

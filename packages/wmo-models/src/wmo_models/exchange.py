@@ -14,10 +14,15 @@ EXCERPT = 300
 """How many characters of an endpoint's own message a failure quotes."""
 
 
-def request_body(request: ChatRequest, model: str, limit_key: str) -> dict[str, Any]:
+def limit_key(host: str) -> str:
+    """Give the name of the output limit at `host`: OpenAI's newer models refuse the older name, most others need it."""
+    return "max_completion_tokens" if host.endswith("openai.com") else "max_tokens"
+
+
+def request_body(request: ChatRequest, model: str, limit: str) -> dict[str, Any]:
     """Give the JSON body of a completion request, not streamed; what the request leaves open is left out.
 
-    `limit_key` names the output limit: OpenAI's own newer models refuse "max_tokens", most other servers know no other.
+    `limit` is the name that the endpoint gives the output limit.
     """
     body: dict[str, Any] = {"model": model, "messages": list(request.messages)}
     if request.tools:
@@ -27,7 +32,7 @@ def request_body(request: ChatRequest, model: str, limit_key: str) -> dict[str, 
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.max_tokens is not None:
-        body[limit_key] = request.max_tokens
+        body[limit] = request.max_tokens
     return body
 
 
