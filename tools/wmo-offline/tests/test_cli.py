@@ -25,7 +25,7 @@ def started(*arguments: str):
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
-    return run(*arguments], capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=20, check=False)
 
 
 def test_the_ready_line_is_a_document_and_the_url_answers():
@@ -60,8 +60,7 @@ def test_a_port_in_use_is_an_input_output_error():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        result = subprocess.run(
-            [PROGRAM, "--port", str(taken.getsockname()[1]))
+        result = run("--port", str(taken.getsockname()[1]))
     assert result.returncode == 74
     assert "address already in use" in result.stderr
     assert "Traceback" not in result.stderr
