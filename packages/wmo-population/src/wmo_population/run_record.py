@@ -20,8 +20,8 @@ def read_settings(run_dir: Path) -> RunSettings | None:
     """
     layout = RunLayout(run_dir)
     if not os.path.lexists(layout.record):
-        if os.path.lexists(layout.state):
-            return None
+        if os.path.lexists(layout.state) or layout.candidates.is_dir():
+            return None  # the second: killed while its seed was scored
         raise Missing(f"no run in '{run_dir}': make one with 'wmo-state init {run_dir} ...'")
     with reading("run", layout.record):
         settings = read_document(layout.record, RunDocument).settings

@@ -56,7 +56,7 @@ def _check_slots(audit: _Audit, state: PopulationRunState, settings: RunSettings
         seed = outcome if entry.slot == 0 else seed
     audit.run(state.consumed, lambda: state.load_pending(state.consumed))
     if settings is not None and (seed is not None or state.consumed == 0):
-        audit.run(0, lambda: check_plan(state, recorded_plan(state.layout, settings)))
+        audit.run(None, lambda: check_plan(state, recorded_plan(state.layout, settings)))
 
 
 def _check_slot(
