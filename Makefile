@@ -1,12 +1,11 @@
 # The front door. `make` alone prints what there is; every target sets up by itself what it needs.
 
-PYTHON   ?= python3
-RUN      ?= runs/demo
-SUITE    ?= suites/starter
-SLOTS    ?= 4
-ATTEMPTS ?= 1
-SEED     ?= pi
-JOBS     ?=
+PYTHON ?= python3
+RUN    ?= runs/demo
+
+# SUITE, SLOTS, ATTEMPTS, SEED: what is not given has its default (tasks.py) in a new run, its record in an old one.
+OPTIONS = $(if $(SUITE),--suite '$(SUITE)') $(if $(SLOTS),--slots '$(SLOTS)') \
+	$(if $(ATTEMPTS),--attempts '$(ATTEMPTS)') $(if $(SEED),--seed '$(SEED)') $(if $(JOBS),--jobs '$(JOBS)')
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -25,14 +24,13 @@ help: ## Print this help
 	@echo
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo '  make run takes RUN=$(RUN) SUITE=$(SUITE) SLOTS=$(SLOTS) ATTEMPTS=$(ATTEMPTS) SEED=$(SEED) JOBS='
-	@echo '  and, for a real model, WMO_BASE_URL= WMO_MODEL= WMO_API_KEY= from the environment.'
+	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi JOBS=n (those are the defaults)'
+	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 
 setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)
 
 run: $(RUNTIME) $(PI) ## Run the loop to its end, or resume it: seed, then SLOTS candidates
-	@exec $(BIN)/invoke run --run '$(RUN)' --suite '$(SUITE)' --slots '$(SLOTS)' --attempts '$(ATTEMPTS)' \
-		--seed '$(SEED)' $(if $(JOBS),--jobs '$(JOBS)')
+	@exec $(BIN)/invoke run --run '$(RUN)' $(OPTIONS)
 
 status: $(RUNTIME) ## Show the table of RUN
 	@exec $(BIN)/invoke status --run '$(RUN)'

@@ -16,6 +16,8 @@ from rich.table import Table
 
 BIN = Path(sys.executable).parent
 REJECTED = 1
+NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1"}
+"""What a new run gets where the user names nothing else. A run that is there keeps its record."""
 
 
 def call(*argv: str) -> tuple[int, str]:
@@ -108,15 +110,18 @@ def slot(_: Context, run: str = "runs/demo") -> None:
 def run_loop(  # noqa: PLR0917  one option each on the command line
     _: Context,
     run: str = "runs/demo",
-    suite: str = "suites/starter",
-    slots: str = "4",
-    attempts: str = "1",
-    seed: str = "pi",
+    suite: str = "",
+    slots: str = "",
+    attempts: str = "",
+    seed: str = "",
     jobs: str = "",
 ) -> None:
     """Run the loop to its end, or resume it where it stopped; ends with the table."""
-    init = ("init", run, "--seed", seed, "--suite", suite, "--slots", slots, "--attempts", attempts)
-    document("wmo-state", *init)
+    asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
+    if not (Path(run) / "run.json").exists():
+        asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
+    options = [part for name, value in asked.items() if value for part in (f"--{name}", value)]
+    document("wmo-state", "init", run, *options)
     finish(run, jobs)
 
 
