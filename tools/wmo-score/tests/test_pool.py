@@ -2,9 +2,10 @@ import threading
 
 import pytest
 from wmo_contracts.score import CellDocument, ScoreCell
+from wmo_episode.runtime import Cancelled
 from wmo_kit.errors import BadDocument, Transient
 from wmo_score.matrix import Trial
-from wmo_score.pool import Cancelled, run_trials
+from wmo_score.pool import run_trials
 
 TRIALS = [Trial("t", n) for n in range(1, 7)]
 
@@ -14,15 +15,15 @@ def cell(trial: Trial) -> CellDocument:
     return CellDocument(cell=body, tree_hash="", doc_hash="", task_hash="", request_hash="")
 
 
-def pool(run, *, jobs=2, stop=None, on_cell=lambda _trial, _cell: None):
+def pool(run, *, jobs=2, stop=None, on_cell=lambda _cell: None):
     return run_trials(TRIALS, run, jobs=jobs, stop=stop or threading.Event(), on_cell=on_cell)
 
 
 def test_runs_everything_and_reports_each_once():
     seen = []
-    finished = pool(cell, on_cell=lambda trial, _cell: seen.append(trial))
+    finished = pool(cell, on_cell=lambda done: seen.append(done.cell.attempt))
     assert list(finished.cells) == TRIALS
-    assert sorted(seen) == TRIALS
+    assert sorted(seen) == [1, 2, 3, 4, 5, 6]
     assert not finished.failures
 
 
@@ -68,7 +69,7 @@ def test_a_stop_ends_it_without_a_failure():
     def run(trial: Trial) -> CellDocument:
         if trial.attempt == 3:
             stop.set()
-            raise Cancelled
+            raise Cancelled("stop")
         return cell(trial)
 
     finished = pool(run, jobs=1, stop=stop)

@@ -1,1 +1,63 @@
 """Command line of wmo-score."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from wmo_kit.cli import common_options, entry
+from wmo_kit.errors import Usage
+from wmo_kit.log import Log
+
+EXAMPLE = """\b
+Examples:
+  wmo-vendor tree | wmo-score - --suite suites/starter --task NAME | jq .score
+  wmo-score --suite suites/starter --agent oracle --jobs 4
+  wmo-score harness.json --suite suites/starter --keep kept -o report.json
+  wmo-score --run runs/demo
+"""
+
+
+@click.command("wmo-score", epilog=EXAMPLE)
+@click.argument("harness", required=False)
+@click.option("--run", "run_dir", type=click.Path(path_type=Path), help="Score what is due in this run and commit it.")
+@click.option("--suite", type=click.Path(path_type=Path), help="The folder of tasks.")
+@click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only this task; may be repeated.")
+@click.option("--attempts", type=click.IntRange(min=1), help="Attempts at each task.  [default: 1]")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Trials at a time.  [default: twice the processors, at most 8]"
+)
+@click.option("--agent", type=click.Choice(["harness", "oracle", "nop"]), help="Who works.  [default: harness]")
+@click.option("-o", "--output", default="-", metavar="FILE", help="Where the document goes.  [default: stdout]")
+@click.option("--keep", type=click.Path(path_type=Path), help="Keep source and trials here; finished cells stay.")
+@click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="How tools are confined.  [default: bwrap]")
+@click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes.  [default: raw]")
+@click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
+@common_options("wmo-score")
+@click.pass_obj
+def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, **options: Any) -> None:
+    """Score HARNESS (a wmo.harness/1 document, - for stdin) on a suite of tasks; print wmo.score/1.
+
+    Every task is attempted by the harness's agent in a fresh sandbox and graded by the task's verifier. --agent oracle
+    runs the tasks' own solutions and --agent nop does nothing: a healthy suite gives 1.0 and 0.0.
+
+    With --run, what is due in a run is scored under the run's recorded settings: finished trials are kept, only missing
+    ones run, and the boundary is committed. Exit 75 where a verifier gave no reward or the model failed.
+    """
+    from wmo_kit.documents import emit
+
+    from wmo_score.options import Options
+
+    asked = Options(**options)
+    if run_dir is None:
+        from wmo_score.adhoc import score_harness
+
+        emit(score_harness(log, harness, asked), output)
+    elif harness is not None:
+        raise Usage(f"'--run' scores the run's own candidate: leave out '{harness}'")
+    else:
+        from wmo_score.due import score_run
+
+        emit(score_run(log, run_dir, asked), output)
+
+
+main = entry(score)

@@ -1,18 +1,15 @@
 """Trials in parallel: which ran, which gave no verdict, and no new ones after trouble or a request to stop."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from threading import Event
 
 from wmo_contracts.score import CellDocument
+from wmo_episode.runtime import Cancelled
 from wmo_kit.errors import Transient
 
 from wmo_score.matrix import Trial
-
-
-class Cancelled(Exception):
-    """A trial was cut short because a stop was asked for: no result of any kind."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +26,12 @@ def run_trials(
     *,
     jobs: int,
     stop: Event,
-    on_cell: Callable[[Trial, CellDocument], None],
+    on_cell: Callable[[CellDocument], None],
 ) -> Finished:
     """Run `due` on `jobs` threads, in order. `run` raises Transient for no verdict, Cancelled when `stop` cut it short.
 
     After a failure of any kind no new trial is started, and those that run are waited for. A failure that is not
-    Transient is raised at the end. `on_cell` is called from the pool's threads.
+    Transient is raised at the end. `on_cell` is called in the caller's thread, as trials finish.
     """
     trouble = Event()
 
@@ -42,25 +39,24 @@ def run_trials(
         if stop.is_set() or trouble.is_set():
             return None
         try:
-            cell = run(trial)
+            return run(trial)
         except Cancelled:
             return None
         except BaseException:
             trouble.set()
             raise
-        on_cell(trial, cell)
-        return cell
 
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="trial") as executor:
-        futures = {trial: executor.submit(guarded, trial) for trial in due}
-    cells: dict[Trial, CellDocument] = {}
-    failures: dict[Trial, str] = {}
-    for trial, future in futures.items():
-        error = future.exception()
-        if isinstance(error, Transient):
-            failures[trial] = str(error)
-        elif error is not None:
+        futures = {executor.submit(guarded, trial): trial for trial in due}
+        try:
+            for future in as_completed(futures):
+                if future.exception() is None and (cell := future.result()):
+                    on_cell(cell)
+        finally:
+            trouble.set()  # where `on_cell` failed, what is queued must not start
+    errors = {futures[future]: error for future in futures if (error := future.exception())}
+    for error in errors.values():
+        if not isinstance(error, Transient):
             raise error
-        elif (cell := future.result()) is not None:
-            cells[trial] = cell
-    return Finished(cells, failures)
+    cells = {trial: cell for future, trial in futures.items() if trial not in errors and (cell := future.result())}
+    return Finished(cells, {trial: str(error) for trial, error in errors.items()})

@@ -1,0 +1,114 @@
+"""`wmo-score HARNESS --suite DIR`: a harness document, or an agent that needs none, outside any run."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from wmo_contracts.harness import HarnessDocument
+from wmo_contracts.score import ScoreDocument, ScoreRequest
+from wmo_harness.documents import from_document
+from wmo_harness.source_tree import SourceTree
+from wmo_harness.tree_io import write_tree
+from wmo_kit.config import OFFLINE, Config, load_config
+from wmo_kit.documents import read_document
+from wmo_kit.errors import Usage
+from wmo_kit.log import Log
+from wmo_population.durable import holds_tree, make_directory
+from wmo_population.lock import RunLock
+from wmo_suites.box import check_bwrap
+from wmo_suites.task import Task, load_suite, select
+
+from wmo_score.agents import Agent, Nop, Oracle, harness_agent
+from wmo_score.matrix import Conditions, score_document
+from wmo_score.options import Options
+from wmo_score.scoring import SOURCE, Voice, default_jobs, make_subject, score
+from wmo_score.trial import TrialRunner
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Who is scored: the name that becomes the candidate id, and the tree; None for an agent without a harness."""
+
+    name: str
+    tree: SourceTree | None
+
+
+def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocument:
+    """Score the document at `harness` (- for stdin), or the agent without a harness that the options name.
+
+    With `keep`, source/ and trials/ go there, and finished cells that are there already are kept; else nothing stays.
+    Raises Usage, BadDocument, Missing, Locked (the folder to keep is in use), Transient (75), OSError.
+    """
+    tasks = _tasks(options)
+    contender = _contender(harness, options)
+    config = load_config(flags={"vendor": options.vendor})
+    worker = config.roles.worker
+    conditions = Conditions(
+        request=ScoreRequest(task_ids=tuple(sorted(task.id for task in tasks)), attempts=options.attempts or 1),
+        reward_mode=options.reward_mode or "raw",
+        sandbox=options.sandbox or "bwrap",
+        agent=options.agent or "harness",
+        worker=None if contender.tree is None else worker.settings(),
+    )
+    if conditions.sandbox == "bwrap":
+        check_bwrap()
+    with ExitStack() as stack:
+        evidence, work_dir = stack.enter_context(_place(options.keep))
+        agent = stack.enter_context(_agent(contender, evidence, work_dir, config, conditions))
+        runner = TrialRunner(
+            subject=make_subject(contender.tree, conditions, tasks),
+            tasks={task.id: task for task in tasks},
+            agent=agent,
+            evidence=evidence,
+            work_dir=work_dir,
+        )
+        report = score(runner, options.jobs or default_jobs(), Voice(log, contender.name))
+    simulated = contender.tree is not None and worker.base_url == OFFLINE
+    return score_document(contender.name, report, simulated=simulated)
+
+
+def _tasks(options: Options) -> Sequence[Task]:
+    if options.suite is None:
+        raise Usage("no suite: name the folder of tasks with '--suite DIR', or a run with '--run RUN'")
+    suite = load_suite(options.suite)
+    return select(suite, options.tasks) if options.tasks else suite
+
+
+def _contender(harness: str | None, options: Options) -> Contender:
+    if options.agent in ("oracle", "nop"):
+        if harness is not None:
+            raise Usage(f"'--agent {options.agent}' needs no harness: leave out '{harness}'")
+        return Contender(options.agent, None)
+    if harness is None:
+        raise Usage("no harness: name a wmo.harness/1 document, or - for standard input")
+    document = read_document(harness, HarnessDocument)
+    return Contender(document.name, from_document(document))
+
+
+@contextmanager
+def _place(keep: Path | None) -> Iterator[tuple[Path, Path]]:
+    """Give the folders for evidence and for working files. What is kept is locked, as a run is."""
+    with tempfile.TemporaryDirectory(prefix="wmo-score-") as temp, ExitStack() as stack:
+        work_dir = Path(temp, "work")
+        work_dir.mkdir()
+        if keep is not None:
+            make_directory(keep)
+            stack.enter_context(RunLock(keep))
+        yield keep or Path(temp, "evidence"), work_dir
+
+
+@contextmanager
+def _agent(
+    contender: Contender, evidence: Path, work_dir: Path, config: Config, conditions: Conditions
+) -> Iterator[Agent]:
+    if contender.tree is None:
+        yield Oracle() if conditions.agent == "oracle" else Nop()
+        return
+    source = evidence / SOURCE
+    mode = conditions.sandbox
+    with harness_agent(contender.tree, source, config=config, mode=mode, work_dir=work_dir) as agent:
+        if not holds_tree(source, contender.tree):
+            write_tree(contender.tree, source)
+        yield agent

@@ -1,0 +1,159 @@
+"""Who works on a task: the harness's own agent in node, the task's solution, or nobody."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+from wmo_contracts.episode import EpisodeResult, ModelRef, SandboxMode
+from wmo_episode.documents import episode_document
+from wmo_episode.runtime import PiRuntime
+from wmo_harness.pi_agent import find_vendor_dir, runtime_modules
+from wmo_harness.source_tree import SourceTree
+from wmo_harness.surfaces import HarnessSpec, parse_tree
+from wmo_kit.atomic import write_text_atomic
+from wmo_kit.config import Config, Endpoint
+from wmo_kit.errors import BadDocument, Transient
+from wmo_models.endpoint import open_provider
+from wmo_models.provider import Provider
+from wmo_suites.box import Bind
+from wmo_suites.oracle import run_oracle, solution_binds
+from wmo_suites.sandbox import Sandbox
+from wmo_suites.task import Task
+
+from wmo_score.cells import EPISODE, RESULT
+
+RUNTIME_KIND = "pi-node"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where one attempt happens: the task, its workspace and open sandbox, the evidence folder, and when to stop."""
+
+    task: Task
+    workspace: Path
+    sandbox: Sandbox
+    folder: Path
+    cancel: Event
+
+
+class Agent(Protocol):
+    """Works on a task in a sandbox. Safe to use from many threads."""
+
+    def binds(self, task: Task) -> Sequence[Bind]:
+        """Give what the agent needs mounted in the sandbox. Raises BadDocument."""
+        ...
+
+    def work(self, desk: Desk) -> EpisodeResult | None:
+        """Do the work; give the episode, None where there is none. Raises Transient where the model failed."""
+        ...
+
+
+class Nop:
+    """Does nothing: what a suite gives it is what doing nothing is worth."""
+
+    def binds(self, _task: Task) -> Sequence[Bind]:
+        """Give nothing to mount."""
+        return ()
+
+    def work(self, _desk: Desk) -> None:
+        """Do nothing."""
+
+
+class Oracle:
+    """Runs the task's own solution."""
+
+    def binds(self, task: Task) -> Sequence[Bind]:
+        """Give the mount of /solution. Raises BadDocument for a task without one."""
+        return solution_binds(task)
+
+    def work(self, desk: Desk) -> None:
+        """Run solve.sh; the verifier judges, whatever its exit code."""
+        run_oracle(desk.task, desk.workspace, shared=desk.sandbox)
+
+
+@dataclass(frozen=True)
+class HarnessAgent:
+    """The agent of a harness, in node, with a model.
+
+    `spec` is what `tree` parses into (see `runnable`), `source` the folder that the tree is kept in, `runtime` the
+    vendored libraries, `work_dir` a folder for working files.
+    """
+
+    tree: SourceTree
+    spec: HarnessSpec
+    source: Path
+    provider: Provider
+    endpoint: Endpoint
+    runtime: Path
+    mode: SandboxMode
+    work_dir: Path
+
+    def binds(self, _task: Task) -> Sequence[Bind]:
+        """Give nothing to mount: the agent's process is not in the sandbox."""
+        return ()
+
+    def work(self, desk: Desk) -> EpisodeResult:
+        """Play one episode; episode.json and wmo-run.json are its evidence.
+
+        Raises Transient where the model failed (evidence written), and what PiRuntime.run raises.
+        """
+        document = episode_document(
+            self.spec,
+            self.tree,
+            desk.task,
+            harness_path=_relative(self.source, desk.folder),
+            task_path=_relative(desk.task.path, desk.folder),
+            model=ModelRef(name=self.endpoint.model),
+            mode=self.mode,
+            context_window=self.endpoint.context_window,
+        )
+        write_text_atomic(desk.folder / EPISODE, document.to_text())
+        runtime = PiRuntime(
+            self.provider,
+            self.tree,
+            document.tools,
+            document.system,
+            self.runtime,
+            skills=document.skills,
+            limits=document.limits,
+            mode=self.mode,
+            work=self.work_dir,
+        )
+        result = runtime.run(desk.task.id, desk.task.instruction, desk.sandbox, cancel=desk.cancel)
+        write_text_atomic(desk.folder / RESULT, result.to_text())
+        if result.stop_reason == "provider_error":
+            raise Transient(f"the model failed: {result.note}")
+        return result
+
+
+@contextmanager
+def harness_agent(
+    tree: SourceTree, source: Path, *, config: Config, mode: SandboxMode, work_dir: Path
+) -> Iterator[HarnessAgent]:
+    """Give the agent of a harness, with the configuration's worker model at hand while the context lasts.
+
+    Raises BadHarness, BadDocument (`runnable`), Missing: the vendored libraries, the offline model, a key.
+    """
+    spec = runnable(tree)
+    runtime = runtime_modules(find_vendor_dir(config.vendor, Path())).parent
+    with open_provider(config, "worker") as provider:
+        yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
+
+
+def runnable(tree: SourceTree) -> HarnessSpec:
+    """Parse a tree that is to be run. Raises BadHarness, and BadDocument for a runtime that is not built yet."""
+    spec = parse_tree(tree)
+    if spec.runtime_kind != RUNTIME_KIND:
+        raise BadDocument(
+            f"cannot run a harness of runtime kind '{spec.runtime_kind}' yet: "
+            f"set 'runtime_kind = \"{RUNTIME_KIND}\"' in its config.toml"
+        )
+    return spec
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return os.path.relpath(path.resolve(), folder.resolve())

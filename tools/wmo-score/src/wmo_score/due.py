@@ -1,0 +1,79 @@
+"""`wmo-score --run RUN`: what is due in a run, under the settings that the run records, and its boundary."""
+
+import time
+from pathlib import Path
+
+from wmo_contracts.run import RunSettings
+from wmo_contracts.score import ScoreDocument, ScoreReport
+from wmo_kit.config import Config, Endpoint, Roles, load_config
+from wmo_kit.log import Log
+from wmo_population.events import append_event
+from wmo_population.outcomes import CandidateProposal
+from wmo_population.recorded import RecordedRun, open_run
+from wmo_suites.box import check_bwrap
+from wmo_suites.task import load_suite, select
+
+from wmo_score.agents import harness_agent
+from wmo_score.cells import total_usage
+from wmo_score.matrix import Conditions, score_document, trials
+from wmo_score.options import Options, refuse_conflicts
+from wmo_score.scoring import Voice, default_jobs, make_subject, score
+from wmo_score.trial import TrialRunner
+
+
+def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
+    """Score the seed or the accepted candidate that waits, commit the boundary, give its scores.
+
+    Finished trials are kept, and so is a whole report that a kill left uncommitted. Raises Conflict where nothing waits
+    (it names the next step) or an option contradicts the record; Usage, Missing, Locked, BadDocument, Transient, OSError.
+    """
+    with open_run(run_dir) as run:
+        refuse_conflicts(options, run.settings)
+        slot, due = run.next.slot, run.due
+        started = time.monotonic()
+        report = run.finished_report() or _score(log, run, due, options)
+        run.commit_scored(report)
+        usage = total_usage(run.layout.candidate(slot), trials(report.request))
+        append_event(
+            run_dir,
+            "scored",
+            slot,
+            candidate_id=due.candidate_id,
+            score=report.score,
+            seconds=round(time.monotonic() - started, 3),
+            usage=usage.model_dump(),
+        )
+        return score_document(due.candidate_id, report, simulated=run.settings.simulated)
+
+
+def _score(log: Log, run: RecordedRun, due: CandidateProposal, options: Options) -> ScoreReport:
+    settings, slot = run.settings, run.next.slot
+    tasks = select(load_suite(Path(settings.suite)), settings.request.task_ids)
+    conditions = Conditions(settings.request, settings.reward_mode, settings.sandbox, "harness", settings.worker)
+    if settings.sandbox == "bwrap":
+        check_bwrap()
+    config = _recorded_config(load_config(flags={"vendor": options.vendor}), settings)
+    source = run.layout.source(slot)
+    with harness_agent(due.tree, source, config=config, mode=settings.sandbox, work_dir=run.work_dir) as agent:
+        runner = TrialRunner(
+            subject=make_subject(due.tree, conditions, tasks),
+            tasks={task.id: task for task in tasks},
+            agent=agent,
+            evidence=run.layout.candidate(slot),
+            work_dir=run.work_dir,
+        )
+        label = "seed" if slot == 0 else f"slot {slot}"
+        return score(runner, options.jobs or default_jobs(), Voice(log, label))
+
+
+def _recorded_config(config: Config, settings: RunSettings) -> Config:
+    """Give the configuration with the worker that the run records; it does not record the model's context window."""
+    recorded, current = settings.worker, config.roles.worker
+    same = (current.base_url, current.model) == (recorded.base_url, recorded.model)
+    worker = Endpoint(
+        base_url=recorded.base_url,
+        model=recorded.model,
+        api_key_env=recorded.api_key_env,
+        context_window=current.context_window if same else None,
+    )
+    return Config(roles=Roles(worker=worker, proposer=config.roles.proposer), vendor=config.vendor)

@@ -1,0 +1,53 @@
+"""What the command line asks for, and where it contradicts a run's record."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from wmo_contracts.episode import SandboxMode
+from wmo_contracts.run import RunSettings
+from wmo_contracts.score import RewardMode
+from wmo_kit.errors import Conflict, Usage
+
+AgentName = Literal["harness", "oracle", "nop"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options as given; None (and no `tasks`) is what was not said."""
+
+    suite: Path | None = None
+    tasks: tuple[str, ...] = ()
+    attempts: int | None = None
+    jobs: int | None = None
+    agent: AgentName | None = None
+    keep: Path | None = None
+    sandbox: SandboxMode | None = None
+    reward_mode: RewardMode | None = None
+    vendor: Path | None = None
+
+
+def refuse_conflicts(options: Options, settings: RunSettings) -> None:
+    """Hold the options against a run's record, which wins: raise Conflict (78) that names both values of the first.
+
+    Raises Usage for what a run cannot be asked at all.
+    """
+    if options.keep is not None or options.agent not in (None, "harness"):
+        raise Usage("'--run' scores the run's own candidate and keeps it there: leave out '--keep' and '--agent'")
+    asked: dict[str, tuple[Any, Any]] = {
+        "--suite": (options.suite and options.suite.resolve(), Path(settings.suite)),
+        "--task": (sorted(options.tasks), sorted(settings.request.task_ids)),
+        "--attempts": (options.attempts, settings.request.attempts),
+        "--sandbox": (options.sandbox, settings.sandbox),
+        "--reward-mode": (options.reward_mode, settings.reward_mode),
+    }
+    for flag, (said, recorded) in asked.items():
+        if said and said != recorded:
+            raise Conflict(
+                f"'{flag}' says '{_show(said)}', but the run's record '{_show(recorded)}': "
+                "leave the option out, or start a new run directory"
+            )
+
+
+def _show(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)

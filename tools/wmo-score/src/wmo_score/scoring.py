@@ -1,0 +1,90 @@
+"""A whole report: keep the finished cells that still hold, run the missing trials, assemble."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from wmo_contracts.score import CellDocument, ScoreReport
+from wmo_harness.source_tree import SourceTree, tree_hash
+from wmo_harness.surfaces import doc_hash, parse_tree
+from wmo_kit.errors import Transient
+from wmo_kit.log import Log
+from wmo_kit.progress import WorkProgress
+from wmo_suites.task import Task, task_digest
+
+from wmo_score.cells import read_cells
+from wmo_score.matrix import Conditions, Plan, Subject, Trial, make_plan, make_report, trials
+from wmo_score.pool import run_trials
+from wmo_score.stopping import deferred_signals
+from wmo_score.trial import TrialRunner
+
+MAX_JOBS = 8
+SOURCE = "source"
+"""The folder of a candidate's tree, beside its trials."""
+
+
+def default_jobs() -> int:
+    """Give twice the processors that we may use, at most 8: an episode waits for its model most of the time."""
+    return min(2 * len(os.sched_getaffinity(0)), MAX_JOBS)
+
+
+@dataclass(frozen=True)
+class Voice:
+    """How a scoring speaks of itself: where, and under which label ("seed", "slot 2")."""
+
+    log: Log
+    label: str
+
+
+def make_subject(tree: SourceTree | None, conditions: Conditions, tasks: Iterable[Task]) -> Subject:
+    """Hash what is measured. `tree` None is an agent without a harness. Raises BadHarness, OSError."""
+    return Subject(
+        tree_hash="" if tree is None else tree_hash(tree),
+        doc_hash="" if tree is None else doc_hash(parse_tree(tree)),
+        conditions=conditions,
+        task_hashes={task.id: task_digest(task) for task in tasks},
+    )
+
+
+def score(runner: TrialRunner, jobs: int, voice: Voice) -> ScoreReport:
+    """Score the runner's subject, `jobs` trials at a time; gives the complete report. Main thread only.
+
+    Raises Transient (75), once the running trials have ended, that names every trial without a verdict;
+    KeyboardInterrupt and Terminated; whatever else a trial raises. Finished cells stay on disk in every case.
+    """
+    subject = runner.subject
+    plan = make_plan(subject, read_cells(runner.evidence, trials(subject.conditions.request)))
+    _tell(plan, voice)
+    with (
+        deferred_signals() as stop,
+        WorkProgress(voice.log, voice.label, len(plan.due), os.environ) as progress,
+    ):
+        finished = run_trials(
+            plan.due,
+            lambda trial: runner.run(trial, stop),
+            jobs=jobs,
+            stop=stop.event,
+            on_cell=lambda cell: progress.advance(_outcome(cell)),
+        )
+    if finished.failures:
+        raise Transient(_without_verdict(finished.failures))
+    return make_report(subject, {**plan.kept, **finished.cells})
+
+
+def _tell(plan: Plan, voice: Voice) -> None:
+    for trial, reason in plan.outdated.items():
+        voice.log.say("rerun", f"{voice.label}: {trial} runs again: {reason}", trial=str(trial), reason=reason)
+    if plan.kept:
+        total = len(plan.kept) + len(plan.due)
+        voice.log.say("kept", f"{voice.label}: {len(plan.kept)} of {total} trials are kept", kept=len(plan.kept))
+
+
+def _outcome(cell: CellDocument) -> str:
+    body = cell.cell
+    why = f" ({cell.stop_reason})" if cell.stop_reason else ""
+    return f"{Trial(body.task_id, body.attempt)} {'pass' if body.passed else 'fail'}{why}"
+
+
+def _without_verdict(failures: Mapping[Trial, str]) -> str:
+    lines = "; ".join(f"'{trial}': {failures[trial]}" for trial in sorted(failures))
+    return f"no verdict for {len(failures)} of the trials, the finished ones are kept; run it again. {lines}"

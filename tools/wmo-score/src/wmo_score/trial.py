@@ -1,0 +1,98 @@
+"""One trial: a fresh workspace, the agent's work, the verifier's verdict, and the evidence of all three."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from wmo_contracts.episode import EpisodeResult, SandboxMode
+from wmo_contracts.score import CellDocument, passes
+from wmo_episode.runtime import Cancelled
+from wmo_kit.errors import Transient
+from wmo_suites.sandbox import Sandbox
+from wmo_suites.task import Task
+from wmo_suites.verifier import OUTPUT_NAME, Verdict, shared_binds, verify
+from wmo_suites.workspace import copy_workspace, remove_workspace
+
+from wmo_score.agents import Agent, Desk
+from wmo_score.cells import set_aside, start_folder, write_cell
+from wmo_score.matrix import Subject, Trial, make_cell
+from wmo_score.notes import cell_note
+from wmo_score.stopping import Stop
+
+
+@dataclass(frozen=True)
+class TrialRunner:
+    """Runs single trials of one subject. `evidence` is the candidate's folder, `work_dir` one for working files."""
+
+    subject: Subject
+    tasks: Mapping[str, Task]
+    agent: Agent
+    evidence: Path
+    work_dir: Path
+
+    def run(self, trial: Trial, stop: Stop) -> CellDocument:
+        """Run `trial` to its verdict; its folder then holds all evidence, cell.json last. Call it from a thread.
+
+        Raises Transient where there is no verdict (the evidence is set aside), Cancelled where `stop` cut it short,
+        BadDocument, Missing, OSError.
+        """
+        started = time.monotonic()
+        folder = start_folder(self.evidence, trial)
+        try:
+            with self._room(trial) as room:
+                result, verdict, timings = self._play(self.tasks[trial.task_id], room, folder, stop)
+        except Transient:
+            if stop.event.is_set():
+                raise Cancelled(f"'{trial}' was cancelled") from None
+            set_aside(folder)
+            raise
+        cell = make_cell(
+            self.subject,
+            trial,
+            reward=verdict.reward,
+            note=self._note(result, verdict, folder),
+            tests=verdict.tests,
+            stop_reason=result.stop_reason if result else None,
+            timings={**timings, "total": round(time.monotonic() - started, 4)},
+        )
+        write_cell(self.evidence, trial, cell)
+        return cell
+
+    @contextmanager
+    def _room(self, trial: Trial) -> Iterator[Path]:
+        """Give a folder for the trial's workspace, removed at the end. Its name is fixed: without a box it can show."""
+        room = self.work_dir / f"{trial.task_id}.{trial.attempt}"
+        room.mkdir()
+        try:
+            yield room
+        finally:
+            remove_workspace(room)
+
+    def _play(
+        self, task: Task, room: Path, folder: Path, stop: Stop
+    ) -> tuple[EpisodeResult | None, Verdict, dict[str, float]]:
+        """Let the agent work, then the verifier; seconds by phase."""
+        mode: SandboxMode = self.subject.conditions.sandbox
+        workspace = room / "app"
+        copy_workspace(task, workspace)
+        binds = (*self.agent.binds(task), *shared_binds(task, folder, room))
+        begun = time.monotonic()
+        with Sandbox(workspace, binds=binds, limits=task.limits, mode=mode) as sandbox, stop.closing(sandbox):
+            result = self.agent.work(Desk(task, workspace, sandbox, folder, stop.event))
+            worked = time.monotonic()
+            shares = task.verifier_environment == "shared"
+            verdict = verify(task, workspace, folder, mode=mode, shared=sandbox) if shares else None
+        if stop.event.is_set():
+            raise Cancelled(f"the attempt at '{task.id}' was cancelled")
+        verdict = verdict or verify(task, workspace, folder, mode=mode)
+        return result, verdict, {"agent": round(worked - begun, 4), **verdict.timings}
+
+    def _note(self, result: EpisodeResult | None, verdict: Verdict, folder: Path) -> str:
+        return cell_note(
+            passed=passes(verdict.reward, self.subject.conditions.reward_mode),
+            result=result,
+            verdict_note=verdict.note,
+            output=(folder / "verifier" / OUTPUT_NAME).read_text("utf-8"),
+        )
