@@ -80,11 +80,11 @@ def _turn(result: EpisodeResult) -> Turn:
         outage = f"the proposer did not start: {result.note}"
     elif result.stop_reason != "submitted":
         problem = f"the agent did not submit, its turn ended with '{result.stop_reason}'"
-    events = {"proposer": "pi", **result.model_dump(mode="json", exclude={"schema", "task_id"})}
+    events = {key: value for key, value in result.to_json().items() if key not in ("schema", "task_id")}
     return Turn(
         stop_reason=result.stop_reason,
         summary=first_line(result.answer),
-        events=events,
+        events={"proposer": "pi", **events},
         problem=problem,
         outage=outage,
         usage=result.usage,

@@ -1,0 +1,57 @@
+"""wmo-propose with the vendored pi driven by the offline optimizer: real node, real sandbox, real server."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from wmo_harness.pi_agent import seed_tree
+
+TOOL = Path(sys.executable).parent / "wmo-propose"
+
+
+def propose(run: Path) -> subprocess.CompletedProcess:
+    return subprocess.run([TOOL, "--run", run], capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+def test_the_offline_optimizer_proposes_through_pi(make_run: Callable, vendor: Path, sandbox: str) -> None:
+    made = make_run(seed=seed_tree(vendor).as_mapping(), sandbox=sandbox)
+    done = propose(made.dir)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["schema"] == "wmo.candidate/1"
+    assert document["summary"]
+    events = made.json("proposals/slot-0001/events.json")
+    assert events["stop_reason"] == "submitted"
+    assert events["answer"].startswith(document["summary"])
+    assert any("no_tool_call" in step["observation"]["content"] for step in events["steps"])
+    assert events["usage"]["calls"] > events["turns"] == len(events["steps"])
+    assert made.json("candidates/candidate-0001/pending.json")["candidate_id"] == "candidate-0001"
+    assert not made.layout.work.exists()
+
+
+def test_two_equal_runs_give_equal_evidence(make_run: Callable, vendor: Path) -> None:
+    made = make_run(seed=seed_tree(vendor).as_mapping())
+    assert propose(made.dir).returncode == 0
+    proposals = made.layout.proposal_dir(1)
+    first = {name: (proposals / name).read_text() for name in ("REQUEST.md", "events.json", "status.json")}
+    proposals.rename(made.dir / "first")
+    made.layout.pending(1).unlink()
+    assert propose(made.dir).returncode == 0
+    again = {name: (proposals / name).read_text() for name in first}
+    assert again["REQUEST.md"] == first["REQUEST.md"]
+    assert again["status.json"] == first["status.json"]
+    assert {**json.loads(again["events.json"]), "timings": {}} == {**json.loads(first["events.json"]), "timings": {}}
+
+
+def test_a_model_that_is_down_consumes_nothing(make_run: Callable, vendor: Path) -> None:
+    made = make_run(seed=seed_tree(vendor).as_mapping(), base_url="http://127.0.0.1:9/v1")
+    done = propose(made.dir)
+    assert (done.returncode, done.stdout) == (75, "")
+    assert "slot 1 is not consumed" in done.stderr
+    assert len(made.json("state.json")["outcomes"]) == 1
+    assert made.json("proposals/slot-0001/events.json")["stop_reason"] == "provider_error"
+    assert not (made.layout.proposal_dir(1) / "status.json").exists()
