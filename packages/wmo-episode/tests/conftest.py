@@ -2,17 +2,18 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from wmo_contracts.chat import ChatReply, ChatRequest, ToolCall
-from wmo_contracts.episode import Action, Limits, Observation, Usage
+from wmo_contracts.episode import Action, Limits, Observation, Skill, Usage
 from wmo_episode.runtime import PiRuntime
+from wmo_episode.session import Brief, Session
 from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tool_policy import tool_specs
-from wmo_models.provider import ProviderError
+from wmo_models.provider import Provider, ProviderError
 
 
 class ScriptedProvider:
@@ -47,14 +48,31 @@ class MemoryEnvironment:
         self.closed = True
 
 
-def call(name: str, number: int = 0, **arguments: str) -> ToolCall:
-    return ToolCall(id=f"call-{number}", name=name, arguments=json.dumps(arguments))
+@pytest.fixture
+def call() -> Callable[..., ToolCall]:
+    """Gives a tool call; keyword arguments are its arguments."""
+
+    def make(name: str, number: int = 0, **arguments: str) -> ToolCall:
+        return ToolCall(id=f"call-{number}", name=name, arguments=json.dumps(arguments))
+
+    return make
 
 
-def says(*calls: ToolCall, text: str | None = None, finish: str | None = None) -> ChatReply:
-    finish = finish or ("tool_calls" if calls else "stop")
-    usage = Usage(calls=1, prompt_tokens=10, completion_tokens=2)
-    return ChatReply(content=text, tool_calls=calls, finish_reason=finish, model="scripted", usage=usage)
+@pytest.fixture
+def says() -> Callable[..., ChatReply]:
+    """Gives a reply with tool calls, or one with text."""
+
+    def make(*calls: ToolCall, text: str | None = None, finish: str | None = None) -> ChatReply:
+        finish = finish or ("tool_calls" if calls else "stop")
+        usage = Usage(calls=1, prompt_tokens=10, completion_tokens=2)
+        return ChatReply(content=text, tool_calls=calls, finish_reason=finish, model="scripted", usage=usage)
+
+    return make
+
+
+@pytest.fixture
+def scripted() -> type[ScriptedProvider]:
+    return ScriptedProvider
 
 
 @pytest.fixture(scope="session")
@@ -72,17 +90,15 @@ def environment() -> MemoryEnvironment:
     return MemoryEnvironment()
 
 
-RuntimeMaker = Callable[..., PiRuntime]
-
-
 @pytest.fixture
-def make_runtime(vendor: Path, seed: SourceTree, tmp_path: Path) -> Iterator[RuntimeMaker]:
-    def make(provider: ScriptedProvider, files: SourceTree = seed, mode: str = "bwrap", **limits: float) -> PiRuntime:
-        tools = tuple(tool_specs(["bash", "read_file", "write_file", "submit"]))
+def make_runtime(vendor: Path, seed: SourceTree, tmp_path: Path) -> Iterator[Callable[..., PiRuntime]]:
+    """Gives a maker of runtimes; at the end, no runner folder may be left."""
+
+    def make(provider: Provider, *, edits: Mapping[str, str] | None = None, mode: str = "bwrap", **limits: float):
         return PiRuntime(
             provider,
-            files=files,
-            tools=tools,
+            files=SourceTree.from_mapping(seed.as_mapping() | dict(edits or {})),
+            tools=tuple(tool_specs(["bash", "read_file", "write_file", "submit"])),
             system="You act.",
             runtime=vendor / "runtime",
             limits=Limits(**limits),
@@ -91,4 +107,17 @@ def make_runtime(vendor: Path, seed: SourceTree, tmp_path: Path) -> Iterator[Run
         )
 
     yield make
-    assert list(tmp_path.glob("episode-*")) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def make_session(environment: MemoryEnvironment) -> Callable[..., Session]:
+    """Gives a maker of sessions with every tool and one skill."""
+
+    def make(provider: Provider | None = None, **limits: float) -> Session:
+        tools = tuple(tool_specs(["bash", "read_file", "write_file", "submit", "read_skill"]))
+        skills = (Skill(name="count-rows", description="counting", content="wc -l"),)
+        brief = Brief("a-task", "Do it.", "You act.", tools, skills, Limits(**limits))
+        return Session(brief, provider or ScriptedProvider(), environment)
+
+    return make
