@@ -1,0 +1,253 @@
+"""wmo-state as a user has it: make, extend, adopt, read and audit a run; every refusal says what to do."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+VECTORS = Path(__file__).parents[2] / "packages/wmo-population/tests/vectors"
+TASKS = ("a-task", "b-task")
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A working directory with a suite of two tasks and a seed."""
+    for name in TASKS:
+        task = tmp_path / "suite" / name
+        (task / "environment/workspace").mkdir(parents=True)
+        (task / "tests").mkdir()
+        (task / "task.toml").write_text('version = "1.0"\n')
+        (task / "instruction.md").write_text("Do it.\n")
+        (task / "tests/test.sh").write_text("echo 1 > /logs/verifier/reward.txt\n")
+    shutil.copytree(VECTORS / "run-complete/candidates/candidate-0000/source", tmp_path / "seed")
+    return tmp_path
+
+
+@pytest.fixture
+def state(shell, place):
+    """Run wmo-state in that directory; gives (exit code, document or None, stderr)."""
+
+    def run(line, env=None):
+        done = shell(f"wmo-state {line}", cwd=place, env=env)
+        assert "Traceback" not in done.stderr
+        return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+    return run
+
+
+INIT = "init runs/r --seed seed --suite suite --slots 2"
+
+
+def test_a_new_run_holds_the_seed_and_its_record(state, place):
+    code, view, _ = state(f"{INIT} --attempts 3 --tasks b-task,a-task --reward-mode positive-binary --sandbox none")
+    assert code == 0
+    assert view["next"] == {"step": "score-seed", "slot": 0}
+    assert view["simulated"]
+    settings = view["settings"]
+    assert settings["request"] == {"task_ids": ["b-task", "a-task"], "attempts": 3}
+    assert settings["suite"] == str(place / "suite")
+    assert (settings["reward_mode"], settings["sandbox"], settings["iterations"]) == ("positive-binary", "none", 2)
+    files = {path.relative_to(place / "runs/r").as_posix() for path in (place / "runs/r").rglob("*") if path.is_file()}
+    source = "candidates/candidate-0000/source"
+    assert files == {"run.json", *(f"{source}/{name}" for name in ("SYSTEM.md", "config.toml", "src/a.ts"))}
+    assert json.loads((place / "runs/r/run.json").read_text())["settings"] == settings
+    assert state("next runs/r")[:2] == (0, {"step": "score-seed", "slot": 0})
+    assert state("verify runs/r")[1]["ok"]
+
+
+def test_the_same_call_again_changes_nothing_and_more_slots_extend(state, place):
+    state(INIT)
+    before = (place / "runs/r/run.json").stat().st_mtime_ns
+    assert state(INIT)[0] == 0
+    assert state("init runs/r")[0] == 0
+    assert (place / "runs/r/run.json").stat().st_mtime_ns == before
+    code, view, log = state("init runs/r --slots 5")
+    assert (code, view["settings"]["iterations"]) == (0, 5)
+    assert "extended from 2 to 5" in log
+
+
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ("--slots 1", ("'2'", "'1'")),
+        ("--attempts 2", ("'1'", "'2'")),
+        ("--tasks a-task", ("'a-task,b-task'", "'a-task'")),
+        ("--reward-mode positive-binary", ("'raw'", "'positive-binary'")),
+        ("--sandbox none", ("'bwrap'", "'none'")),
+        ("--suite .", ("/suite'", "")),
+        ("--seed other", ("'seed, tree ", "'other, tree ")),
+        ("--proposer command -- claude -p", ("'pi'", "'command claude -p'")),
+    ],
+)
+def test_a_conflicting_option_names_both_values(state, place, options, values):
+    state(INIT)
+    (place / "other").mkdir()
+    (place / "other/SYSTEM.md").write_text("Another.")
+    before = (place / "runs/r/run.json").read_bytes()
+    code, view, log = state(f"init runs/r {options}")
+    assert (code, view) == (78, None)
+    assert all(value in log for value in values)
+    assert "use a new run directory" in log
+    assert (place / "runs/r/run.json").read_bytes() == before
+
+
+def test_the_recorded_model_wins_over_the_default_and_not_silently_over_another(state):
+    model = {"WMO_BASE_URL": "http://localhost:9/v1", "WMO_MODEL": "m"}
+    code, view, _ = state(INIT, model)
+    assert (code, view["simulated"]) == (0, False)
+    assert view["settings"]["worker"]["model"] == "m"
+    assert state(INIT)[1]["settings"]["worker"]["model"] == "m"
+    code, _, log = state(INIT, {**model, "WMO_MODEL": "other"})
+    assert code == 78
+    assert "'m at http://localhost:9/v1" in log
+    assert "'other at http://localhost:9/v1" in log
+
+
+def test_a_key_is_in_no_file(state, place):
+    state(INIT, {"WMO_BASE_URL": "http://localhost:9/v1", "WMO_MODEL": "m", "WMO_API_KEY": "sk-secret"})
+    assert not [path for path in (place / "runs").rglob("*") if path.is_file() and b"sk-secret" in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("init runs/r --suite suite --slots 2", 2, "--seed"),
+        ("init runs/r --seed seed --slots 2", 2, "--suite"),
+        ("init runs/r --seed seed --suite suite", 2, "--slots"),
+        ("init runs/r --seed nowhere --suite suite --slots 2", 2, "'nowhere'"),
+        (f"{INIT} --proposer command", 2, "-- COMMAND"),
+        (f"{INIT} stray", 2, "'stray'"),
+        (f"{INIT} --tasks a-task,,", 2, "--tasks"),
+        (f"{INIT} --tasks a-task,c-task", 65, "'c-task'"),
+        (f"{INIT} --slots -1", 2, "--slots"),
+        ("init runs/r --seed seed --suite nowhere --slots 2", 65, "nowhere"),
+        ("init runs/r --seed suite --suite suite --slots 2", 65, "SYSTEM.md"),
+        ("init seed --seed seed --suite suite --slots 2", 78, "holds 'SYSTEM.md'"),
+        ("init seed/SYSTEM.md --seed seed --suite suite --slots 2", 2, "SYSTEM.md"),
+        ("init seed/SYSTEM.md/run --seed seed --suite suite --slots 2", 74, "SYSTEM.md"),
+        ("status runs/nowhere", 69, "wmo-state init"),
+        ("next runs/nowhere", 69, "wmo-state init"),
+        ("verify runs/nowhere", 69, "wmo-state init"),
+        ("best runs/nowhere", 69, "wmo-state init"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_and_leaves_no_run(state, place, line, code, words):
+    found, document, log = state(line)
+    assert (found, document) == (code, None)
+    assert words in log
+    assert not (place / "runs/r/run.json").exists()
+
+
+def test_a_seed_that_is_a_document_comes_through_a_pipe(shell, place):
+    line = "wmo-materialize --snapshot seed | wmo-state init runs/r --seed - --suite suite --slots 1"
+    done = shell(line, cwd=place)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["settings"]["seed"] == "-"
+
+
+def test_a_run_without_scores_has_no_best(state):
+    state(INIT)
+    code, document, log = state("best runs/r")
+    assert (code, document) == (1, None)
+    assert "nothing is scored yet" in log
+
+
+@pytest.fixture
+def reference(place):
+    """A copy of a run that the reference left."""
+
+    def copy(name):
+        shutil.copytree(VECTORS / name, place / name)
+        return place / name
+
+    return copy
+
+
+def test_a_run_of_the_reference_is_read(state, reference, shell, place):
+    reference("run-complete")
+    code, view, _ = state("status run-complete")
+    assert (code, view["settings"], view["best"]["candidate_id"]) == (0, None, "candidate-0000")
+    assert [outcome["kind"] for outcome in view["outcomes"]] == ["scored", "scored", "invalid", "scored", "scored"]
+    assert state("verify run-complete")[:2] == (
+        0,
+        {"schema": "wmo.run-check/1", "run_dir": "run-complete", "ok": True, "slots": 5, "problems": []},
+    )
+    best = shell("wmo-state best run-complete | wmo-materialize --into best", cwd=place)
+    assert best.returncode == 0
+    assert (place / "best/SYSTEM.md").read_bytes() == (place / "seed/SYSTEM.md").read_bytes()
+
+
+def test_a_run_of_the_reference_is_adopted_with_its_own_request_and_mode(state, reference, evidence):
+    run = reference("run-pending")
+    before = evidence(run)
+    code, view, log = state("init run-pending --seed seed --suite suite --slots 4")
+    assert code == 0
+    assert "adopted" in log
+    assert view["settings"]["request"] == {"task_ids": ["b-task", "a-task"], "attempts": 2}
+    assert view["settings"]["reward_mode"] == "positive-binary"
+    assert view["next"] == {"step": "score", "slot": 4}
+    assert evidence(run) == {**before, "run.json": evidence(run)["run.json"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ("--suite suite", 2, "--slots"),
+        ("--suite suite --slots 2", 78, "3 slots after the seed, but only 2"),
+        ("--suite suite --slots 4 --reward-mode raw", 78, "'positive-binary', asked is 'raw'"),
+        ("--suite suite --slots 4 --attempts 1", 78, "'2', asked is '1'"),
+        ("--suite small --slots 4", 78, "'b-task'"),
+    ],
+)
+def test_adopting_refuses_what_the_run_contradicts(state, reference, place, options, code, words):
+    run = reference("run-pending")
+    shutil.copytree(place / "suite/a-task", place / "small/a-task")
+    found, _, log = state(f"init run-pending {options}")
+    assert found == code
+    assert words in log
+    assert not (run / "run.json").exists()
+
+
+@pytest.mark.parametrize("garbage", [b"[]", b"\xff", b'{"outcomes": [{"slot": true}]}'])
+def test_a_state_that_is_none_is_named(state, reference, garbage):
+    run = reference("run-complete")
+    (run / "state.json").write_bytes(garbage)
+    for command, code in (("status", 65), ("next", 65), ("best", 65), ("verify", 1)):
+        found, _, log = state(f"{command} run-complete")
+        assert found == code, command
+        assert "run-complete/state.json" in log
+
+
+def test_verify_lists_every_problem(state, reference):
+    run = reference("run-complete")
+    (run / "candidates/candidate-0001/source/SYSTEM.md").write_text("Edited.")
+    (run / "candidates/candidate-0003/report.json").unlink()
+    code, check, log = state("verify run-complete")
+    assert code == 1
+    assert [problem["slot"] for problem in check["problems"]] == [1, 3]
+    assert "slot 3" in log
+    assert state("status run-complete")[0] == 65
+
+
+def test_a_run_in_use_is_not_touched(state, place):
+    state(INIT)
+    hold = f"""
+from pathlib import Path
+from wmo_population.lock import RunLock
+with RunLock(Path({str(place / "runs/r")!r})):
+    print("held", flush=True)
+    input()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        code, _, log = state(f"{INIT} --slots 3")
+        assert code == 75
+        assert f"process {holder.pid} on host" in log
+        assert state("status runs/r")[0] == 0  # reading needs no lock
+        holder.communicate("\n")
+    assert state(f"{INIT} --slots 3")[0] == 0
