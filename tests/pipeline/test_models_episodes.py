@@ -1,4 +1,4 @@
-"""The offline worker in the real pi, node, sandbox and verifiers: each weakness shows, and the optimizer's edits mend it."""
+"""The offline worker in real pi, node, sandbox and verifiers: each weakness shows, its own edit mends it."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
