@@ -25,7 +25,8 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
     """Score the seed or the accepted candidate that waits, commit the boundary, give its scores.
 
     Finished trials are kept, and so is a whole report that a kill left uncommitted. Raises Conflict where nothing waits
-    (it names the next step) or an option contradicts the record; Usage, Missing, Locked, BadDocument, Transient, OSError.
+    (it names the next step) or an option contradicts the record; Usage, Missing, Locked, BadDocument, Transient (75),
+    OSError.
     """
     with open_run(run_dir) as run:
         refuse_conflicts(options, run.settings)
@@ -33,7 +34,7 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
         started = time.monotonic()
         report = run.finished_report() or _score(log, run, due, options)
         run.commit_scored(report)
-        usage = total_usage(run.layout.candidate(slot), trials(report.request))
+        usage = total_usage(run.layout.candidate_dir(slot), trials(report.request))
         append_event(
             run_dir,
             "scored",
@@ -53,13 +54,13 @@ def _score(log: Log, run: RecordedRun, due: CandidateProposal, options: Options)
     if settings.sandbox == "bwrap":
         check_bwrap()
     config = _recorded_config(load_config(flags={"vendor": options.vendor}), settings)
-    source = run.layout.source(slot)
+    source = run.layout.source_dir(slot)
     with harness_agent(due.tree, source, config=config, mode=settings.sandbox, work_dir=run.work_dir) as agent:
         runner = TrialRunner(
             subject=make_subject(due.tree, conditions, tasks),
             tasks={task.id: task for task in tasks},
             agent=agent,
-            evidence=run.layout.candidate(slot),
+            evidence=run.layout.candidate_dir(slot),
             work_dir=run.work_dir,
         )
         label = "seed" if slot == 0 else f"slot {slot}"

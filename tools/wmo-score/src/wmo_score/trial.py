@@ -87,7 +87,7 @@ class TrialRunner:
         if stop.event.is_set():
             raise Cancelled(f"the attempt at '{task.id}' was cancelled")
         verdict = verdict or verify(task, workspace, folder, mode=mode)
-        return result, verdict, {"agent": round(worked - begun, 4), **verdict.timings}
+        return result, verdict, {"agent": round(worked - begun, 4), "verifier": round(verdict.timings["verifier"], 4)}
 
     def _note(self, result: EpisodeResult | None, verdict: Verdict, folder: Path) -> str:
         return cell_note(

@@ -1,0 +1,107 @@
+"""Trials of a harness: real node, real sandboxes, a real endpoint on loopback."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from wmo_contracts.episode import EpisodeDocument, EpisodeResult
+from wmo_harness.documents import to_document
+from wmo_harness.pi_agent import find_vendor_dir, seed_tree
+from wmo_harness.source_tree import SourceTree
+from wmo_kit.documents import read_document
+from wmo_kit.errors import BadDocument, Transient
+from wmo_score.adhoc import score_harness
+from wmo_score.options import Options
+
+PI_NODE = '[harness]\nruntime_kind = "pi-node"\nmax_turns = 7\n'
+
+
+def write_harness(path: Path, files: dict[str, str]) -> Path:
+    path.write_text(to_document(SourceTree.from_mapping(files), "mine").to_text())
+    return path
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    """Give a function that serves one answer (status, JSON body) for ever, configured as the worker's model."""
+    servers = []
+
+    def serve(status: int, body: dict) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_arguments):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        monkeypatch.setenv("WMO_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+        monkeypatch.setenv("WMO_MODEL", "one-answer")
+        monkeypatch.setenv("WMO_API_KEY", "none")
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_evidence_of_an_episode(log, suite, tmp_path, endpoint):
+    call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": ""}}
+    call["function"]["arguments"] = json.dumps({"command": "echo hello > /app/greeting.txt"})
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    usage = {"prompt_tokens": 5, "completion_tokens": 3}
+    endpoint(200, {"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": usage})
+    tree = seed_tree(find_vendor_dir(None, Path(__file__)))
+    files = {**tree.as_mapping(), "config.toml": PI_NODE, "SYSTEM.md": "Be brief.\n"}
+    harness = write_harness(tmp_path / "h.json", files)
+
+    document = score_harness(log, str(harness), Options(suite=suite, tasks=("greet",), keep=tmp_path / "k"))
+    assert (document.candidate_id, document.score, document.simulated) == ("mine", 1.0, False)
+    folder = tmp_path / "k/trials/greet/attempt-1"
+    assert sorted(path.name for path in folder.iterdir()) == ["cell.json", "episode.json", "verifier", "wmo-run.json"]
+
+    episode = read_document(folder / "episode.json", EpisodeDocument)
+    assert (episode.limits.max_turns, episode.limits.timeout_s, episode.system) == (7, 30.0, "Be brief.\n")
+    assert (folder / episode.harness.path / "SYSTEM.md").read_text() == "Be brief.\n"
+    assert (folder / episode.task.path).resolve() == suite / "greet"
+    assert episode.model.name == "one-answer"
+    result = read_document(folder / "wmo-run.json", EpisodeResult)
+    assert (result.stop_reason, result.usage.calls) == ("max_turns", 7)
+    assert json.loads((folder / "cell.json").read_text())["stop_reason"] == "max_turns"
+    traces = b"".join(path.read_bytes() for path in folder.rglob("*.json"))
+    assert b"127.0.0.1" not in traces
+    assert b"wmo-score-" not in traces
+
+
+def test_an_agent_that_does_not_load_is_a_result(log, suite, tmp_path, endpoint):
+    endpoint(500, {})
+    harness = write_harness(tmp_path / "h.json", {"SYSTEM.md": "x\n", "config.toml": PI_NODE})
+    document = score_harness(log, str(harness), Options(suite=suite, tasks=("greet",)))
+    assert document.score == 0.0
+    assert document.report.cells[0].note.startswith("stopped: error; not ok greeting")
+
+
+def test_a_failing_model_is_no_score(log, suite, tmp_path, endpoint):
+    endpoint(401, {"error": {"message": "who are you"}})
+    tree = seed_tree(find_vendor_dir(None, Path(__file__)))
+    harness = write_harness(tmp_path / "h.json", tree.as_mapping())
+    with pytest.raises(Transient, match=r"'greet #1': the model failed: .*who are you"):
+        score_harness(log, str(harness), Options(suite=suite, tasks=("greet",), keep=tmp_path / "k"))
+    trials = tmp_path / "k/trials/greet"
+    assert [path.name for path in trials.iterdir()] == ["attempt-1.partial"]
+    assert sorted(path.name for path in (trials / "attempt-1.partial").iterdir()) == ["episode.json", "wmo-run.json"]
+
+
+def test_a_runtime_that_is_not_built_yet_is_refused(log, suite, tmp_path):
+    harness = write_harness(tmp_path / "h.json", {"SYSTEM.md": "x\n"})
+    with pytest.raises(BadDocument, match="cannot run a harness of runtime kind 'kit-python' yet"):
+        score_harness(log, str(harness), Options(suite=suite))
