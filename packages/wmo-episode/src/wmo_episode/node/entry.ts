@@ -18,6 +18,8 @@ interface Task {
 	tools: ToolSpec[];
 }
 
+Error.stackTraceLimit = 2; // the last 500 characters of stderr become the note: the message must fit in
+
 const shimUrl = environment("PI_SHIM_URL");
 const token = environment("PI_SHIM_TOKEN");
 const SUBMIT = "submit";
