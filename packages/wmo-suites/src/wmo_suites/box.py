@@ -31,6 +31,9 @@ FIXED_ENV: Mapping[str, str] = {
 """The whole environment inside a closed box; `bwrap_argv` adds what its caller asks for."""
 TMP_BYTES = 1 << 30
 """Room in a closed box's /tmp, and as much again in /dev/shm: both are memory of the host."""
+ENV = "/usr/bin/env"
+"""Sets the environment before bwrap, not by it: --clearenv would leave the caller's own, keys and all, readable in the
+box's /proc/1/environ, and --setenv would leave tokens in the command line that every user of the host can read."""
 PROBE_WALL_S = 20.0
 
 
@@ -63,7 +66,9 @@ def bwrap_argv(
     Everything in the box dies with its first process, and the box with the *thread* that started it (PDEATHSIG): start
     it from a thread that lives as long.
     """
-    argv = [str(host.bwrap), "--die-with-parent", "--new-session", "--unshare-pid", "--cap-drop", "ALL"]
+    variables = {**FIXED_ENV, **(env or {})} if view == "closed" else env or {}
+    argv = [ENV, *(("-i",) if view == "closed" else ()), *(f"{name}={value}" for name, value in variables.items())]
+    argv += [str(host.bwrap), "--die-with-parent", "--new-session", "--unshare-pid", "--cap-drop", "ALL"]
     argv += _closed_root(host, tmp_bytes) if view == "closed" else _host_root()
     if not network and view == "closed":
         argv.append("--unshare-net")
@@ -71,8 +76,6 @@ def bwrap_argv(
         argv += ["--bind" if bind.writable else "--ro-bind", str(bind.host), bind.inside]
     if view == "closed":
         argv += ["--remount-ro", "/dev", "--remount-ro", "/"]
-    for name, value in {**(FIXED_ENV if view == "closed" else {}), **(env or {})}.items():
-        argv += ["--setenv", name, value]
     if as_pid_1:
         argv.append("--as-pid-1")
     return [*argv, "--chdir", chdir, "--", *command]
@@ -85,7 +88,7 @@ def _host_root() -> list[str]:
 def _closed_root(host: Host, tmp_bytes: int) -> list[str]:
     """Give the fixed identity and the root's content. It is remounted read-only once the caller's binds are in."""
     argv = ["--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    argv += ["--uid", str(UID), "--gid", str(UID), "--hostname", HOSTNAME, "--clearenv"]
+    argv += ["--uid", str(UID), "--gid", str(UID), "--hostname", HOSTNAME]
     if host.can_disable_userns:
         argv.append("--disable-userns")
     argv += ["--ro-bind", "/usr", "/usr", "--dir", "/etc"]

@@ -94,9 +94,10 @@ def _read(path: Path, max_bytes: int) -> str | None:
     except OSError as error:
         reason = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}".lower()
         raise BadVerdictError(f"'{name}' {reason}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BadVerdictError(f"'{name}' is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise BadVerdictError(f"'{name}' is not a regular file")
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
         raise BadVerdictError(f"'{name}' is larger than {max_bytes} bytes")

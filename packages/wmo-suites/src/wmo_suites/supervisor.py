@@ -25,6 +25,7 @@ CHUNK = 65536
 """Also a pipe's capacity: what a shell wrote before it ended is within one such read."""
 CROWD_POLL_S = 0.25
 KILL_ROUNDS = 50
+SETTLE_ROUNDS, SETTLE_S = 500, 0.01
 
 
 class Kept:
@@ -118,6 +119,8 @@ class Supervisor:
             self._turn(CROWD_POLL_S if stopped else min(CROWD_POLL_S, max(deadline - time.monotonic(), 0)))
             if self._shell and not stopped:
                 stopped = self._stop_if_over(deadline, spared)
+        if stopped:
+            self._settle(spared)
         if read_end in self._streams:
             self._take(read_end)
             self._streams[read_end] = Kept(0)  # a child in the background may hold it: drained, so that it never blocks
@@ -133,6 +136,14 @@ class Supervisor:
             os.kill(-1, signal.SIGKILL)  # as process 1: everything else in the box, at once, which a fork bomb needs
             return "processes"
         return ""
+
+    def _settle(self, spared: set[int]) -> None:
+        """Wait until what was killed is gone: dying takes a moment, and the next command is not to meet it."""
+        for _ in range(SETTLE_ROUNDS):
+            self._reap()
+            if not strangers(spared):
+                return
+            time.sleep(SETTLE_S)
 
     def _spawn(self, argv: list[str], output: int, env: dict[str, str]) -> int:
         child = os.fork()
@@ -218,16 +229,14 @@ def process_ids() -> list[int]:
 
 
 def strangers(spared: set[int]) -> set[int]:
-    """Give the live descendants of this process that are neither in `spared` nor descend from one that is."""
+    """Give the descendants of this process, zombies too, that are neither in `spared` nor descend from one that is."""
     parents: dict[int, int] = {}
     for process in process_ids():
         try:
             with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
+                parents[process] = int(file.read().rpartition(b")")[2].split()[1])
         except OSError:
             continue  # it ended meanwhile
-        if state != b"Z":
-            parents[process] = int(parent)
     me = os.getpid()
     found = set()
     for process in parents:
@@ -263,10 +272,11 @@ def send(processes: set[int], number: signal.Signals) -> None:
 def read_file(path: str, cap: int) -> dict[str, Any]:
     """Give a regular file's text, head and tail where it is longer than `cap` bytes. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO without a writer must not hold us
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(descriptor)
+        return {"error": "is a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
     with os.fdopen(descriptor, "rb", buffering=0) as file:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode):
-            return {"error": "is a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
         kept = Kept(cap)
         head = file.read(cap) or b""
         if b"\0" in head:
@@ -289,12 +299,12 @@ def write_file(path: str, content: bytes) -> dict[str, Any]:
 def end() -> NoReturn:
     """End the sandbox: in a box the kernel kills the rest with us, else we do, until nothing is left."""
     if os.getpid() != 1:
-        for _ in range(KILL_ROUNDS):
+        for _ in range(SETTLE_ROUNDS):
             kill_strangers(set())
             reaped()
             if not strangers(set()):
                 break
-            time.sleep(0.01)
+            time.sleep(SETTLE_S)
     os._exit(0)
 
 

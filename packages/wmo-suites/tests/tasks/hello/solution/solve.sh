@@ -1,0 +1,2 @@
+echo hello > greeting.txt
+echo solved
