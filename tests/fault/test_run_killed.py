@@ -67,6 +67,6 @@ def test_a_kill_while_scoring_costs_no_proposal_and_changes_nothing(root, shell,
     assert {path: path.stat().st_mtime_ns for path in kept} == kept, "a finished trial was run again"
     assert evidence(hit) == evidence(calm)
     events = [json.loads(line) for line in (hit / "events.jsonl").read_text().splitlines()]
-    proposals = [event for event in events if event.get("slot") == 1 and event["event"].startswith("propos")]
-    assert len(proposals) == 1
+    turns = [event for event in events if event["slot"] == 1 and event["event"] == "accepted"]
+    assert len(turns) == 1
     assert not list((hit / "proposals/slot-0001").glob("attempt-*"))

@@ -141,7 +141,7 @@ def test_where_advice_was_tried_the_source_is_edited(workspace):
     text = changed(folder)["src/agent-loop.ts"]
     assert text.index("function hasSubmitted") < text.index("async function prepareToolCall(")
     assert text.index("!hasSubmitted(currentContext)") < text.index("const preparedToolCall")
-    assert any(command.startswith("diff -ru") for command in commands)
+    assert any(command.startswith("diff -r ") for command in commands)
 
 
 @pytest.mark.parametrize("reason", ["output_truncated", "unparsed_tool_call"])

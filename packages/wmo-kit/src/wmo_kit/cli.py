@@ -8,7 +8,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from importlib.metadata import version
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -36,7 +35,7 @@ def common_options(tool: str) -> Callable[[CallableT], CallableT]:
             callback=keep_log,
             help="Write stderr as JSON Lines.",
         )(function)
-        return click.version_option(version=version(tool), prog_name=tool)(decorated)
+        return click.version_option(package_name=tool, prog_name=tool)(decorated)
 
     return decorate
 
