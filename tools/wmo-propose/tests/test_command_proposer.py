@@ -17,8 +17,9 @@ EDIT = 'echo "Look first." >> candidate/SYSTEM.md; echo thinking; echo "Tell it 
 
 
 def propose(run: Path, *options: str) -> tuple[int, dict, str]:
-    """Run the tool; give its exit code, its document ({} for none) and its stderr."""
-    done = subprocess.run([TOOL, "--run", run, *options], capture_output=True, text=True, timeout=60, check=False)
+    """Run the tool beside the run; give its exit code, its document ({} for none) and its stderr."""
+    argv = [TOOL, "--run", run.name, *options]  # a relative path, as people write it
+    done = subprocess.run(argv, cwd=run.parent, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
 
@@ -38,6 +39,8 @@ def test_an_edited_candidate_is_accepted_and_checkpointed(make_run: Callable) ->
     assert "candidate/" in (made.layout.proposal_dir(1) / "REQUEST.md").read_text()
     assert not (made.layout.proposal_dir(1) / "error.json").exists()
     assert not made.layout.work.exists()
+    last = json.loads((made.dir / "events.jsonl").read_text().splitlines()[-1])
+    assert (last["event"], last["slot"], last["candidate_id"]) == ("accepted", 1, "candidate-0001")
 
 
 def test_the_request_is_the_commands_input_and_the_workspace_its_folder(make_run: Callable) -> None:
@@ -182,7 +185,7 @@ def test_a_kill_between_verdict_and_commit_buys_no_second_turn(make_run: Callabl
     assert made.layout.pending(1).exists()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_signal_ends_the_agent_and_the_slot_is_tried_again(
     make_run: Callable, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
@@ -195,6 +198,9 @@ def test_a_signal_ends_the_agent_and_the_slot_is_tried_again(
     os.kill(process.pid, number)
     assert process.communicate(timeout=30)[0] == b""
     assert process.returncode == code
+    deadline = time.monotonic() + 10  # after SIGKILL the kernel ends the box, a moment later
+    while _running(str(started)) and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert not _running(str(started))
     assert len(made.json("state.json")["outcomes"]) == 1
     assert propose(made.dir)[0] == 0

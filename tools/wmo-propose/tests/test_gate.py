@@ -200,6 +200,13 @@ def test_bounds_end_the_reading(desk: Desk) -> None:
     assert big.reasons == ("tree too large: 'notes.md' goes past 8388608 bytes",)
 
 
+def test_folders_without_end_are_a_reason(desk: Desk) -> None:
+    write_tree(SourceTree.from_mapping(with_files({})), desk.candidate)
+    (desk.candidate / "/".join(["deep"] * 220)).mkdir(parents=True)
+    (found,) = desk.look().reasons
+    assert found.startswith("path too long: 'deep/deep/")
+
+
 def test_a_folder_that_is_gone_or_a_link_is_a_reason(desk: Desk, tmp_path: Path) -> None:
     assert desk.look().reasons[0] == "the folder 'candidate' is gone"
     desk.candidate.symlink_to(tmp_path)

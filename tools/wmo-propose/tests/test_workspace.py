@@ -90,3 +90,23 @@ def test_a_workspace_never_lies_over_an_old_one(make_run: Callable, tmp_path: Pa
     build(made, tmp_path / "ws", SCORED)
     with pytest.raises(FileExistsError):
         build(made, tmp_path / "ws", SCORED)
+
+
+def test_a_locked_folder_of_the_agent_can_be_removed(make_run: Callable, tmp_path: Path) -> None:
+    built = build(make_run(), tmp_path / "ws", SCORED)
+    (built.candidate / "a" / "b").mkdir(parents=True)
+    (built.candidate / "link").symlink_to("/")
+    (built.candidate / "a" / "b").chmod(0)
+    (built.candidate / "a").chmod(0)
+    built.candidate.chmod(0)
+    built.root.chmod(0)
+    built.unlock()
+    places = (built.root, built.candidate, built.candidate / "a", built.candidate / "a" / "b")
+    assert [place.stat().st_mode & 0o777 for place in places] == [0o700] * 4
+
+
+def test_the_status_of_another_system_is_no_summary(make_run: Callable) -> None:
+    made = make_run()
+    made.layout.proposal_dir(1).mkdir(parents=True)
+    (made.layout.proposal_dir(1) / "status.json").write_text('{"state": "done"}')
+    assert manifest(made.layout, [SCORED, INVALID])[1].summary == ""

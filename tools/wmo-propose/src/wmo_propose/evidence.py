@@ -18,25 +18,31 @@ from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import write_tree
 from wmo_kit.atomic import write_json_atomic, write_text_atomic
 from wmo_kit.documents import read_json_part
+from wmo_kit.errors import BadDocument
 
 STATUS = "status.json"
 ATTEMPT = "attempt-"
 
 
 class Status(Part):
-    """status.json. `tree_hash` names source/; "" where there is none."""
+    """status.json. `tree_hash` names source/; "" where there is none, and never for an accepted candidate."""
 
     status: Literal["accepted", "rejected"]
     summary: str
     stop_reason: str
     reasons: tuple[str, ...]
-    tree_hash: str = ""
+    tree_hash: str
 
 
 def finished_status(directory: Path) -> Status | None:
-    """Give the verdict of a turn that came to its end, else None. Raises BadDocument."""
+    """Give the verdict of a turn that came to its end; None for none, or for another system's. Raises OSError."""
     path = directory / STATUS
-    return read_json_part(path, Status) if path.is_file() else None
+    if not path.is_file():
+        return None
+    try:
+        return read_json_part(path, Status)
+    except BadDocument:
+        return None
 
 
 def open_evidence(directory: Path, request: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wmo_harness.source_tree import PROPOSER_BOUNDS, BadTree, SourceTree, check_path
+from wmo_harness.source_tree import MAX_PATH_BYTES, PROPOSER_BOUNDS, BadTree, SourceTree, check_path
 
 MAX_REASONS = 50
 """After this many unfit files the snapshot stops: nobody reads further, and a tree of a million files must not cost."""
@@ -63,6 +63,9 @@ def take_snapshot(directory: Path) -> Snapshot:
 
 def _walk(directory: Path, prefix: str, reasons: list[str]) -> Iterator[str]:
     """Give the paths below `directory` in sorted order, relative, folders followed and links not."""
+    if len(prefix) > MAX_PATH_BYTES:  # also keeps the recursion shallow
+        reasons.append(f"path too long: '{prefix}'")
+        return
     try:
         with os.scandir(directory) as entries:
             found = sorted(entries, key=lambda entry: entry.name)

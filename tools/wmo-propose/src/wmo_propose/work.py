@@ -39,7 +39,7 @@ def run(log: Log, run_dir: Path, *, vendor: Path | None, proposer: str | None, a
     Raises Negative after a rejection was committed and printed; Conflict where something else comes next; Transient
     where the proposer's model failed, with nothing consumed; and what the run, the vendored pi and node raise.
     """
-    with open_run(run_dir) as opened:
+    with open_run(run_dir.absolute()) as opened:  # its folders are mounted: a relative path would depend on who mounts
         _expect_propose(opened)
         settings = proposer_settings(opened.settings.proposer, proposer, argv)
         config = proposer_config(opened.settings, load_config(flags={"vendor": vendor}))
@@ -92,9 +92,14 @@ def _propose(
         )
     close_evidence(directory, status, checked.tree, error)
     document = _commit(opened, status)
-    event = "accepted" if checked.accepted else "rejected"
-    seconds = round(time.monotonic() - started, 3)
-    append_event(opened.layout.run_dir, event, slot, seconds=seconds, **turn.usage.model_dump())
+    append_event(
+        opened.layout.run_dir,
+        status.status,
+        slot,
+        candidate_id=document.candidate_id,
+        seconds=round(time.monotonic() - started, 3),
+        usage=turn.usage.model_dump(),
+    )
     return document
 
 
@@ -120,7 +125,10 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate) -> tuple
     workspace = build_workspace(root, opened.layout, history, seed, request, link=opened.settings.sandbox == "none")
     directory = opened.proposal_dir(slot)
     open_evidence(directory, request)
-    turn = agent.take_turn(workspace)
+    try:
+        turn = agent.take_turn(workspace)
+    finally:
+        workspace.unlock()
     write_events(directory, turn.events)
     if turn.outage:
         raise Transient(f"{turn.outage}; slot {slot} is not consumed: run the same command again to go on")

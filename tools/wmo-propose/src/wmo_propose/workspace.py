@@ -9,6 +9,7 @@
 Evidence is not copied: it is bound read-only over empty mount points, or linked where there is no sandbox.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from wmo_kit.atomic import write_json_atomic, write_text_atomic
 from wmo_kit.documents import read_json_part
 from wmo_population.layout import PROPOSALS, RunLayout
 
-from wmo_propose.evidence import STATUS, Status
+from wmo_propose.evidence import finished_status
 from wmo_propose.evidence_copy import CUT_NOTE, copy_within_budget, fits_budget
 
 REQUEST = "REQUEST.md"
@@ -68,9 +69,17 @@ class Workspace:
         own = tuple(Mount(self.root / name, name) for name in (REQUEST, HISTORY, PROPOSALS))
         return own + self.mounts
 
+    def unlock(self) -> None:
+        """Make what the agent left readable and removable: it may have locked its own folders, and us out of them."""
+        self.root.chmod(0o700)
+        for folder, folders, _ in os.walk(self.root):
+            for name in folders:
+                if not (path := Path(folder, name)).is_symlink():
+                    path.chmod(0o700)
+
 
 def manifest(layout: RunLayout, entries: Sequence[ScoredEntry | InvalidEntry]) -> list[ManifestEntry]:
-    """Describe every consumed slot, sorted by slot. Raises BadDocument where a report or a status is malformed."""
+    """Describe every consumed slot, sorted by slot. Raises BadDocument where a report is malformed."""
     return [_describe(layout, entry) for entry in sorted(entries, key=lambda entry: entry.slot)]
 
 
@@ -101,14 +110,14 @@ def build_workspace(
 def _describe(layout: RunLayout, entry: ScoredEntry | InvalidEntry) -> ManifestEntry:
     scored = isinstance(entry, ScoredEntry)
     report = layout.report(entry.slot)
-    status = layout.proposal_dir(entry.slot) / STATUS
+    status = finished_status(layout.proposal_dir(entry.slot))
     return ManifestEntry(
         candidate_id=entry.candidate_id,
         slot=entry.slot,
         kind=entry.kind,
         score=entry.score if isinstance(entry, ScoredEntry) else None,
         pass_rate=read_json_part(report, ScoreReport).pass_rate if scored and report.is_file() else None,
-        summary=read_json_part(status, Status).summary if status.is_file() else "",
+        summary=status.summary if status else "",
         reason=entry.reason if isinstance(entry, InvalidEntry) else "",
     )
 
