@@ -105,9 +105,8 @@ def test_a_timeout_kills_what_the_command_started_and_nothing_else(sandbox: Sand
 
 
 def test_a_background_child_does_not_hold_the_call_and_lives_on(sandbox: Sandbox) -> None:
-    started = time.monotonic()
     seen = act(sandbox, "bash", command="(while :; do echo noise; sleep 0.01; done) & echo $!")
-    assert time.monotonic() - started < 30
+    assert not seen.timed_out
     process = seen.content.split("\n")[0]
     seen = act(sandbox, "bash", command=f"sleep 0.1; kill -0 {process} && kill {process} && echo was alive")
     assert seen.content == "was alive\n"

@@ -112,6 +112,12 @@ def test_logs_are_made_fresh_and_left_tidy(workspace: Path, tmp_path: Path) -> N
     assert secret.read_text() == "host"
 
 
+def test_a_folder_where_the_output_goes_gives_way(workspace: Path, tmp_path: Path) -> None:
+    script = "mkdir -p /logs/verifier/output.txt/x; echo 1 > /logs/verifier/reward.txt; echo said"
+    assert verify(silent(workspace, script), workspace, tmp_path).reward == 1
+    assert (tmp_path / "verifier" / "output.txt").read_text() == "said\n"
+
+
 def test_a_linked_reward_is_none(workspace: Path, tmp_path: Path) -> None:
     with pytest.raises(NoReward, match=r"'reward\.txt' is a symbolic link"):
         verify(silent(workspace, "echo 1 > /app/r; ln -s /app/r /logs/verifier/reward.txt"), workspace, tmp_path)

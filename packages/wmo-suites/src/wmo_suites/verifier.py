@@ -43,8 +43,9 @@ def verify(
     """Run the task's verifier over `workspace`; what it writes and prints is kept in `logs_dir`/verifier, made fresh.
 
     It runs in a sandbox of its own or, with `shared`, in the episode's, which must have been opened with
-    `shared_binds` and is closed here, before the verdict is read. A written reward stands, whatever test.sh's exit code
-    or timeout. Raises NoReward (75) where there is none to read, Missing (69), OSError.
+    `shared_binds` and is closed here, before the verdict is read. What the agent left running has the verifier's rights
+    there: a shared verdict is only as honest as the agent. A written reward stands, whatever test.sh's exit code or
+    timeout. Raises NoReward (75) where there is none to read, Missing (69), OSError.
     """
     logs = logs_dir / "verifier"
     started = time.monotonic()
@@ -61,8 +62,7 @@ def verify(
         raise NoReward(_no_reward(task, str(error), ended)) from error
     finally:
         _tidy(logs)
-        (logs / OUTPUT_NAME).unlink(missing_ok=True)
-        (logs / OUTPUT_NAME).write_text(ended.content, "utf-8", newline="")
+        _keep_output(logs / OUTPUT_NAME, ended.content)
     notes = ["the verifier timed out after it had written its reward"] if ended.timed_out else []
     try:
         tests = read_tests(logs)
@@ -127,3 +127,11 @@ def _tidy(logs: Path) -> None:
                 path.unlink()
             else:
                 path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _keep_output(path: Path, content: str) -> None:
+    """Write what the verifier printed; a folder or file of its own under that name gives way."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.write_text(content, "utf-8", newline="")
