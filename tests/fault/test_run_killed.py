@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
-TASKS = "csv-repair,permissions,sqlite-question,log-report"
-INIT = f"wmo-state init {{run}} --seed pi --suite suites/starter --slots 2 --tasks {TASKS}"
+TASKS = "csv-repair,permissions,log-report"
+INIT = f"wmo-state init {{run}} --seed pi --suite suites/starter --slots 1 --tasks {TASKS}"
 
 
 def start(root: Path, run: Path) -> subprocess.Popen[bytes]:
