@@ -235,10 +235,19 @@ def test_nobody_there_is_transient_and_names_the_endpoint():
     assert url in str(error)
 
 
-@pytest.mark.parametrize("url", ["no-scheme/v1", "ftp://example.org/v1", "http://[bad/v1", "https://", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["no-scheme/v1", "ftp://example.org/v1", "http://[bad/v1", "https://", "", "https://x/v1?a=b", "https://x/#f"],
+)
 def test_a_base_url_that_is_none_is_refused(url):
     with pytest.raises(Conflict, match="base URL"):
         OpenAIClient(Endpoint(base_url=url, model="m"), KEY)
+
+
+def test_a_password_in_a_base_url_is_refused_and_not_repeated():
+    with pytest.raises(Conflict, match="unusable: it holds a user") as caught:
+        OpenAIClient(Endpoint(base_url=f"https://me:{KEY}@example.org/v1", model="m"), KEY)
+    assert KEY not in str(caught.value)
 
 
 def test_no_key_sends_no_header():

@@ -151,12 +151,15 @@ class _Bearer(AuthBase):
 
 
 def _host(base_url: str) -> str:
+    """Give the host of a usable base URL. A refused one with a user part is not quoted: it may hold a password."""
     try:
         parts = urlsplit(base_url)
-        host = parts.hostname if parts.scheme in ("http", "https") else None
+        host = parts.hostname or ""
     except ValueError:
-        host = None
-    if not host:
+        parts, host = urlsplit(""), ""
+    if "@" in parts.netloc:
+        raise Conflict(f"the base URL of '{host}' is unusable: it holds a user; put the key in the key's variable")
+    if not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
         raise Conflict(f"the base URL '{base_url}' is unusable: write it as 'https://HOST/v1', or '{OFFLINE}'")
     return host
 

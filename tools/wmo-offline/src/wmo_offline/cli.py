@@ -1,7 +1,5 @@
 """Command line of wmo-offline."""
 
-import json
-
 import click
 from wmo_kit.cli import common_options, entry
 from wmo_kit.log import Log
@@ -34,7 +32,7 @@ def offline(log: Log, port: int, latency_ms: int, with_parent: bool) -> None:
     from wmo_models.offline.server import OfflineServer, serve_until_stdin_closes
 
     with OfflineServer(port, latency_ms / 1000) as server:
-        click.echo(json.dumps({"url": server.url}))
+        click.echo(server.ready_line)
         log.say("serving", f"the offline model (a simulation) serves at {server.url}", url=server.url)
         if with_parent:
             serve_until_stdin_closes(server)

@@ -82,6 +82,10 @@ def _read_call(raw: dict[str, Any]) -> tuple[str, Call]:
     function = raw.get("function") or {}
     try:
         arguments = json.loads(function.get("arguments") or "")
-    except ValueError:  # a call that was cut or garbled is remembered as one that did nothing
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ):  # a call that was cut or garbled is remembered as one that did nothing
         arguments = None
     return str(raw.get("id")), Call(str(function.get("name")), arguments if isinstance(arguments, dict) else {})

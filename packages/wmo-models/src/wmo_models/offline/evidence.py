@@ -43,7 +43,7 @@ def read_failures(candidate_id: str) -> str:
 
 def parse_history(output: str) -> list[PastCandidate]:
     """Read what READ_HISTORY printed; empty where it failed."""
-    entries = [entry for entry in _objects(output) if "id" in entry]
+    entries = [entry for entry in _objects(output) if entry.keys() >= {"id", "score", "summary"}]
     return [PastCandidate(entry["id"], entry["score"], entry["summary"]) for entry in entries]
 
 
@@ -51,7 +51,7 @@ def parse_failures(output: str) -> Failures:
     """Read what `read_failures` printed; no failures where it failed."""
     objects = _objects(output)
     counts: dict[str, int] = next((item["stop_reasons"] for item in objects if "stop_reasons" in item), {})
-    trials = [item for item in objects if "task" in item]
+    trials = [item for item in objects if item.keys() >= {"task", "verifier"}]
     words = "\n".join(f"{trial['task']} {' '.join(trial['verifier'])}" for trial in trials)
     return Failures(dict(counts), words)
 

@@ -27,7 +27,7 @@ def answer(request: CompletionRequest, recipes: tuple[Recipe, ...]) -> bytes:
         return _stream(request, message, reply.finish_reason, usage)
     choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason, "logprobs": None}
     completion = {**_head(request, "chat.completion"), "choices": [choice], "usage": usage}
-    return json.dumps(completion, ensure_ascii=False).encode()
+    return json.dumps(completion).encode()
 
 
 def models_body() -> dict[str, Any]:
@@ -77,5 +77,5 @@ def _stream(request: CompletionRequest, message: dict[str, Any], finish_reason: 
     if request.include_usage:
         chunks.append({"choices": [], "usage": usage})
     head = _head(request, "chat.completion.chunk")
-    events = [json.dumps({**head, **chunk}, ensure_ascii=False) for chunk in chunks] + ["[DONE]"]
+    events = [json.dumps({**head, **chunk}) for chunk in chunks] + ["[DONE]"]
     return "".join(f"data: {event}\n\n" for event in events).encode()

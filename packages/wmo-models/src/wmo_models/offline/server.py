@@ -40,6 +40,11 @@ class OfflineServer(ThreadingHTTPServer):
         """The base URL for clients."""
         return f"http://{LOOPBACK}:{self.server_port}/v1"
 
+    @property
+    def ready_line(self) -> str:
+        """What tells a parent process that connections are accepted, and where: one line of JSON."""
+        return json.dumps({"url": self.url})
+
 
 def serve_until_stdin_closes(server: OfflineServer) -> None:
     """Serve until standard input ends: the parent holds its other end, so even its SIGKILL ends us."""
