@@ -1,0 +1,186 @@
+"""wmo-score stopped in the middle: finished cells stay, nothing it started stays alive."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+TASKS = Path(__file__).parents[2] / "tools/wmo-score/tests/tasks"
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """Give the fixture tasks, the last of which, serve, never ends for the oracle."""
+    shutil.copytree(TASKS, tmp_path / "suite")
+    (tmp_path / "suite/serve/solution/solve.sh").write_text("echo begun > /app/begun; sleep 600 & wait\n")
+    return tmp_path / "suite"
+
+
+@pytest.fixture
+def silent_model():
+    """Give the address of a model endpoint that never answers, and the event that it was asked."""
+    asked, over = threading.Event(), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.set()
+            over.wait(120)
+
+        def log_message(self, *_arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1", asked
+    over.set()
+    server.shutdown()
+    server.server_close()
+
+
+class Scoring:
+    """A wmo-score process in a process group of its own, with its working files below `room`."""
+
+    def __init__(self, room: Path, *arguments: object, env: dict[str, str] | None = None) -> None:
+        (room / "tmp").mkdir(exist_ok=True)
+        self.process = subprocess.Popen(
+            [BIN / "wmo-score", *map(str, arguments)],
+            env={**os.environ, "TMPDIR": str(room / "tmp"), **(env or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def wait_until(self, condition) -> None:
+        for _ in range(3000):
+            if condition():
+                return
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.02)
+        raise AssertionError("the awaited moment never came")
+
+    def descendants(self) -> dict[int, str]:
+        """Give pid -> name of every process below this one."""
+        parents, names = {}, {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                pid, _, rest = path.read_text().partition(" (")
+            except OSError:
+                continue
+            name, _, fields = rest.rpartition(") ")
+            parents[int(pid)], names[int(pid)] = int(fields.split()[1]), name
+        found = {self.process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return {pid: names[pid] for pid in found - {self.process.pid}}
+
+
+def alive(pids) -> list[int]:
+    """Give those that still run; a zombie that nobody has reaped yet does not."""
+    running = []
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+        except OSError:
+            continue
+        if state not in "ZX":
+            running.append(pid)
+    return running
+
+
+def wait_gone(pids) -> None:
+    for _ in range(500):
+        if not alive(pids):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"still running: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in alive(pids)]}")
+
+
+def cells(keep: Path) -> dict[str, int]:
+    return {path.parents[1].name: path.stat().st_mtime_ns for path in keep.glob("trials/*/*/cell.json")}
+
+
+def busy(scoring: Scoring, room: Path, keep: Path):
+    """Give a condition: the two short trials are finished, and the endless one has begun."""
+    return lambda: set(cells(keep)) == {"count", "greet"} and any(room.glob("tmp/*/work/serve.1/app/begun"))
+
+
+def finish(suite: Path, keep: Path) -> dict:
+    shutil.copy(TASKS / "serve/solution/solve.sh", suite / "serve/solution/solve.sh")
+    done = subprocess.run(
+        [BIN / "wmo-score", "--suite", suite, "--agent", "oracle", "--keep", keep], capture_output=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_sigkill_loses_no_finished_cell_and_leaves_nobody_behind(suite, tmp_path):
+    keep = tmp_path / "kept"
+    scoring = Scoring(tmp_path, "--suite", suite, "--agent", "oracle", "--jobs", 3, "--keep", keep)
+    scoring.wait_until(busy(scoring, tmp_path, keep))
+    below = scoring.descendants()
+    assert "sleep" in below.values()
+    before = cells(keep)
+    scoring.process.kill()
+    scoring.process.communicate()
+    wait_gone(below)
+
+    assert finish(suite, keep)["score"] == 1.0
+    after = cells(keep)
+    assert {task: after[task] for task in before} == before
+    assert set(after) == {"count", "greet", "serve"}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_polite_stop_ends_every_child_and_cleans_up(suite, tmp_path, number, code):
+    keep = tmp_path / "kept"
+    scoring = Scoring(tmp_path, "--suite", suite, "--agent", "oracle", "--jobs", 3, "--keep", keep)
+    scoring.wait_until(busy(scoring, tmp_path, keep))
+    below = scoring.descendants()
+    before = cells(keep)
+    for _ in range(3):  # an impatient user
+        scoring.process.send_signal(number)
+    output, words = scoring.process.communicate(timeout=30)
+    assert (scoring.process.returncode, output) == (code, ""), words
+    assert not alive(below)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert "Traceback" not in words
+    assert cells(keep) == before
+    assert finish(suite, keep)["score"] == 1.0
+
+
+def test_ctrl_c_reaches_the_whole_group_and_still_stops_cleanly(suite, tmp_path):
+    keep = tmp_path / "kept"
+    scoring = Scoring(tmp_path, "--suite", suite, "--agent", "oracle", "--jobs", 3, "--keep", keep)
+    scoring.wait_until(busy(scoring, tmp_path, keep))
+    below = scoring.descendants()
+    os.killpg(scoring.process.pid, signal.SIGINT)
+    _, words = scoring.process.communicate(timeout=30)
+    assert scoring.process.returncode == 130, words
+    assert not alive(below)
+    assert set(cells(keep)) == {"count", "greet"}
+    assert not list(keep.glob("trials/*/*.partial"))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_an_episode_with_node_ends_with_us(suite, tmp_path, silent_model, number, code):
+    with (tmp_path / "pi.json").open("w") as file:
+        subprocess.run([BIN / "wmo-vendor", "tree"], stdout=file, check=True)
+    address, asked = silent_model
+    env = {"WMO_BASE_URL": address, "WMO_MODEL": "silent", "WMO_API_KEY": "none"}
+    scoring = Scoring(tmp_path, tmp_path / "pi.json", "--suite", suite, "--task", "greet", env=env)
+    scoring.wait_until(asked.is_set)
+    below = scoring.descendants()
+    assert any(b"entry.ts" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below)
+    scoring.process.send_signal(number)
+    output, _ = scoring.process.communicate(timeout=30)
+    assert (scoring.process.returncode, output) == (code, "")
+    wait_gone(below)
