@@ -63,6 +63,12 @@ def test_finished_cells_are_kept_and_a_changed_task_runs_again(log, suite, tmp_p
     assert {task for task in after if after[task] != before[task]} == {"greet"}
 
 
+@pytest.mark.parametrize(("agent", "score"), [("oracle", 1.0), ("nop", 0.0)])
+def test_without_a_box(log, suite, agent, score):
+    document = score_harness(log, None, Options(suite=suite, agent=agent, tasks=("greet",), sandbox="none"))
+    assert document.score == score
+
+
 def test_a_half_finished_trial_is_replaced_whole(log, suite, tmp_path):
     folder = tmp_path / "k/trials/greet/attempt-1"
     folder.mkdir(parents=True)

@@ -1,2 +1,2 @@
 #!/bin/bash
-echo hello > /app/greeting.txt
+echo hello > "${WMO_APP:-/app}/greeting.txt"

@@ -1,7 +1,7 @@
 #!/bin/bash
-if [ "$(cat /app/greeting.txt 2>/dev/null)" = hello ]; then
-    echo 1.0 > /logs/verifier/reward.txt
+if [ "$(cat "${WMO_APP:-/app}/greeting.txt" 2>/dev/null)" = hello ]; then
+    echo 1.0 > "${WMO_LOGS:-/logs/verifier}/reward.txt"
 else
     echo "not ok greeting: /app/greeting.txt does not say hello"
-    echo 0.0 > /logs/verifier/reward.txt
+    echo 0.0 > "${WMO_LOGS:-/logs/verifier}/reward.txt"
 fi

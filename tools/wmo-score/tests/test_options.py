@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import pytest
+from wmo_contracts.run import ModelSettings, RunSettings
+from wmo_contracts.score import ScoreRequest
+from wmo_kit.errors import Conflict, Usage
+from wmo_score.options import Options, refuse_conflicts
+
+MODEL = ModelSettings(base_url="offline", model="offline-worker", api_key_env="WMO_API_KEY")
+RECORD = RunSettings(
+    seed="pi",
+    seed_tree_hash="t",
+    seed_doc_hash="d",
+    suite="/suites/mine",
+    request=ScoreRequest(task_ids=("b", "a"), attempts=2),
+    iterations=1,
+    worker=MODEL,
+    proposer_model=MODEL,
+)
+
+
+def test_saying_nothing_or_the_same_is_fine():
+    refuse_conflicts(Options(jobs=3), RECORD)
+    same = Options(
+        suite=Path("/suites/mine"),
+        tasks=("a", "b"),
+        attempts=2,
+        agent="harness",
+        sandbox="bwrap",
+        reward_mode="raw",
+    )
+    refuse_conflicts(same, RECORD)
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "recorded"),
+    [
+        ({"suite": Path("/suites/other")}, "/suites/other", "/suites/mine"),
+        ({"tasks": ("a",)}, "a", "a,b"),
+        ({"attempts": 3}, "3", "2"),
+        ({"sandbox": "none"}, "none", "bwrap"),
+        ({"reward_mode": "positive-binary"}, "positive-binary", "raw"),
+    ],
+)
+def test_a_conflict_names_both_values(options, said, recorded):
+    with pytest.raises(Conflict, match=f"says '{said}', but the run's record '{recorded}'"):
+        refuse_conflicts(Options(**options), RECORD)
+
+
+@pytest.mark.parametrize("options", [{"keep": Path("k")}, {"agent": "oracle"}])
+def test_a_run_is_scored_in_its_own_way(options):
+    with pytest.raises(Usage, match="leave out '--keep' and '--agent'"):
+        refuse_conflicts(Options(**options), RECORD)
