@@ -1,6 +1,7 @@
 """What the tools open: a run with a record, its lock, its working folder, its views and its timeline."""
 
 import json
+import os
 
 import pytest
 from wmo_contracts.run import ModelSettings, RunSettings
@@ -8,7 +9,7 @@ from wmo_harness.source_tree import tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_kit.atomic import write_json_atomic
 from wmo_kit.errors import BadDocument, Conflict, Locked, Missing, Negative
-from wmo_population import PopulationRunState
+from wmo_population import PopulationRunState, optimize
 from wmo_population.events import append_event, read_events
 from wmo_population.recorded import open_run
 from wmo_population.run_record import read_settings, write_settings
@@ -183,3 +184,24 @@ def test_a_torn_line_spoils_no_other(tmp_path):
     append_event(tmp_path, "rejected", 1, reason="café")
     assert [(event["event"], event["slot"]) for event in read_events(tmp_path)] == [("scored", 0), ("rejected", 1)]
     assert read_events(tmp_path)[0]["seconds"] == 1.5
+
+
+def test_a_run_can_be_read_while_it_is_worked_on(tmp_path, replay):
+    """Readers take no lock, so they must never take a boundary in progress for damage."""
+    child = os.fork()
+    if child == 0:
+        try:
+            for turn in range(20):
+                player = replay()
+                optimize(player.seed, player, player, 4, run_dir=tmp_path / "runs" / str(turn))
+            os._exit(0)
+        finally:
+            os._exit(1)  # the child must never return into pytest
+    reads = 0
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        for run_dir in (tmp_path / "runs").glob("*/state.json"):
+            assert view_run(run_dir.parent).best is not None
+            assert verify_run(run_dir.parent).problems == ()
+            reads += 1
+    assert ended == (child, 0)
+    assert reads > 20

@@ -47,6 +47,16 @@ def reading(subject: str, path: Path) -> Iterator[None]:
 
 def read_index(layout: RunLayout) -> tuple[StateEntry, ...]:
     """Read state.json; no file is an empty index. Raises BadDocument: not contiguous, wrong ids, evidence beyond it."""
+    entries = _read_entries(layout)
+    while (stray := _slot_beyond(layout, len(entries))) is not None:
+        again = _read_entries(layout)
+        if again == entries:
+            raise BadDocument(f"slot {stray}: '{layout.candidate_dir(stray)}' is not in '{layout.state}': {REMEDY}")
+        entries = again  # another process, which holds the lock, committed a slot while we looked
+    return entries
+
+
+def _read_entries(layout: RunLayout) -> tuple[StateEntry, ...]:
     entries: tuple[StateEntry, ...] = ()
     if os.path.lexists(layout.state):
         with reading("run", layout.state):
@@ -58,23 +68,23 @@ def read_index(layout: RunLayout) -> tuple[StateEntry, ...]:
             raise BadDocument(f"bad '{layout.state}': slot {slot} names '{entry.candidate_id}': {REMEDY}")
     if entries and entries[0].kind != "scored":
         raise BadDocument(f"bad '{layout.state}': slot 0, the seed, is not scored: {REMEDY}")
-    _check_nothing_beyond(layout, len(entries))
     return entries
 
 
-def _check_nothing_beyond(layout: RunLayout, consumed: int) -> None:
-    """Refuse paid evidence that the index does not know: going on would write over it.
+def _slot_beyond(layout: RunLayout, consumed: int) -> int | None:
+    """Give a slot whose paid evidence the index does not know: going on would write over it.
 
     Of the first slot that is not consumed a kill may leave anything but a report whose pending.json is gone.
     """
     if not layout.candidates.is_dir():
-        return
+        return None
     for name in sorted(os.listdir(layout.candidates)):  # noqa: PTH208  names are all that is wanted, of thousands
         match = _CANDIDATE.fullmatch(name)
         slot = int(match.group(1)) if match else -1
         orphan = slot == consumed > 0 and layout.report(slot).exists() and not os.path.lexists(layout.pending(slot))
         if slot > consumed or orphan:
-            raise BadDocument(f"slot {slot}: '{layout.candidate_dir(slot)}' is not in '{layout.state}': {REMEDY}")
+            return slot
+    return None
 
 
 def read_slot(layout: RunLayout, entry: StateEntry) -> SlotOutcome:
@@ -134,9 +144,12 @@ def check_same_matrix(layout: RunLayout, seed: SlotOutcome, outcome: SlotOutcome
 
 def read_pending(layout: RunLayout, slot: int) -> CandidateProposal | None:
     """Read the accepted candidate that waits for its scores; None where the slot has none. Raises BadDocument."""
-    if not os.path.lexists(layout.pending(slot)):
+    try:
+        pending = read_part(layout.pending(slot), PendingFile, slot)
+    except BadDocument:
+        if os.path.lexists(layout.pending(slot)):
+            raise
         return None
-    pending = read_part(layout.pending(slot), PendingFile, slot)
     proposal = read_part(layout.proposal(slot), ProposalFile, slot)
     tree = read_source(layout, slot)
     _check_doc_hash(layout, slot, tree, pending.doc_hash, layout.pending(slot))

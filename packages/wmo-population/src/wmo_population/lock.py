@@ -36,8 +36,12 @@ class RunLock:
             raise Missing(f"no run directory '{self._run_dir}': make one with 'wmo-state init'")
         while self._descriptor is None:
             self._descriptor = self._try_lock()
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+        except BaseException:
+            self._free(self._descriptor)
+            raise
         return self
 
     def __exit__(
@@ -45,9 +49,14 @@ class RunLock:
     ) -> None:
         """Free the lock."""
         assert self._descriptor is not None  # noqa: S101  entered before it is left
-        self._path.unlink(missing_ok=True)  # before the lock is freed: who locked the old file sees that it is gone
-        os.close(self._descriptor)
-        self._descriptor = None
+        self._free(self._descriptor)
+
+    def _free(self, descriptor: int) -> None:
+        try:
+            self._path.unlink(missing_ok=True)  # before the lock is freed: who waits on the old file sees it is gone
+        finally:
+            os.close(descriptor)
+            self._descriptor = None
 
     def _try_lock(self) -> int | None:
         """Open and lock the file. None where it was removed between the two: another holder has just finished."""

@@ -3,11 +3,12 @@
 import os
 from pathlib import Path
 
-from wmo_contracts.run import ErrorFile, PendingFile, ProposalFile, StateEntry, StateFile
+from wmo_contracts.base import dump_text
+from wmo_contracts.run import ErrorFile, PendingFile, ProposalFile, StateEntry
 from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_harness.tree_io import write_tree
-from wmo_kit.atomic import write_json_atomic
+from wmo_kit.atomic import write_text_atomic
 from wmo_kit.errors import BadDocument, Conflict
 
 from wmo_population.durable import holds_tree, make_directory, remove_directory, unlink, write_part
@@ -26,6 +27,7 @@ class PopulationRunState:
     def __init__(self, run_dir: Path) -> None:
         self.layout = RunLayout(run_dir)
         self._entries = list(read_index(self.layout))
+        self._texts = [_entry_text(entry) for entry in self._entries]
         self._verified: dict[int, SlotOutcome] = {}
 
     @property
@@ -99,7 +101,7 @@ class PopulationRunState:
                 slot, CandidateProposal(candidate.candidate_id, candidate.tree, candidate.evidence_dir)
             )
             write_part(self.layout.report(slot), candidate.report)
-        self._write_index([*self._entries, outcome.entry()])
+        self._write_index(outcome.entry())
         self._verified[slot] = outcome
         unlink(self.layout.pending(slot))
 
@@ -142,6 +144,15 @@ class PopulationRunState:
         unlink(self.layout.proposal(slot))
         remove_directory(self.layout.source_dir(slot))
 
-    def _write_index(self, entries: list[StateEntry]) -> None:
-        write_json_atomic(self.layout.state, StateFile(outcomes=tuple(entries)).model_dump(mode="json"))
-        self._entries = entries
+    def _write_index(self, entry: StateEntry) -> None:
+        """Write state.json with one more entry. Earlier ones keep their text: encoding all anew grows with the run."""
+        texts = [*self._texts, _entry_text(entry)]
+        write_text_atomic(self.layout.state, '{\n  "outcomes": [\n' + ",\n".join(texts) + "\n  ]\n}\n")
+        self._entries.append(entry)
+        self._texts = texts
+
+
+def _entry_text(entry: StateEntry) -> str:
+    """Give an entry as it stands in state.json, two levels deep. Line feeds inside JSON strings are escaped ones."""
+    text = dump_text(dict(sorted(entry.model_dump(mode="json").items()))).removesuffix("\n")
+    return "    " + text.replace("\n", "\n    ")
