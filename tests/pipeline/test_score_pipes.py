@@ -58,6 +58,10 @@ def test_a_runs_seed_is_scored_and_committed_once(shell, tmp_path):
     assert refused.returncode == 78
     assert "'--attempts' says '3', but the run's record '1'" in refused.stderr
 
+    other = shell(f"wmo-score other.json --run {run}")
+    assert other.returncode == 2
+    assert "leave out 'other.json'" in other.stderr
+
     done = shell(f"wmo-score --run {run} --jobs 2")
     assert done.returncode == 0, done.stderr
     assert "seed: 2/2 " in done.stderr

@@ -1,7 +1,6 @@
 """Command line of wmo-score."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 from wmo_kit.cli import common_options, entry
@@ -34,7 +33,7 @@ Examples:
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
 @common_options("wmo-score")
 @click.pass_obj
-def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, **options: Any) -> None:
+def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, **flags: object) -> None:
     """Score HARNESS (a wmo.harness/1 document, - for stdin) on a suite of tasks; print wmo.score/1.
 
     Every task is attempted by the harness's agent in a fresh sandbox and graded by the task's verifier. --agent oracle
@@ -45,19 +44,19 @@ def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, *
     """
     from wmo_kit.documents import emit
 
-    from wmo_score.options import Options
+    from wmo_score.options import from_flags
 
-    asked = Options(**options)
+    options = from_flags(flags)
     if run_dir is None:
         from wmo_score.adhoc import score_harness
 
-        emit(score_harness(log, harness, asked), output)
+        emit(score_harness(log, harness, options), output)
     elif harness is not None:
         raise Usage(f"'--run' scores the run's own candidate: leave out '{harness}'")
     else:
         from wmo_score.due import score_run
 
-        emit(score_run(log, run_dir, asked), output)
+        emit(score_run(log, run_dir, options), output)
 
 
 main = entry(score)

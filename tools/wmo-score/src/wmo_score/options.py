@@ -1,5 +1,6 @@
 """What the command line asks for, and where it contradicts a run's record."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +26,11 @@ class Options:
     sandbox: SandboxMode | None = None
     reward_mode: RewardMode | None = None
     vendor: Path | None = None
+
+
+def from_flags(flags: Mapping[str, Any]) -> Options:
+    """Take the command line's flags by name; click has checked the choices."""
+    return Options(**flags)
 
 
 def refuse_conflicts(options: Options, settings: RunSettings) -> None:
