@@ -1,8 +1,10 @@
 """Documents from hostile sources: each is a BadDocument that names the source and the place."""
 
+import os
+
 import pytest
 from wmo_contracts.harness import HarnessDocument, SourceFile
-from wmo_kit.documents import emit, read_document
+from wmo_kit.documents import emit, read_document, read_json_part
 from wmo_kit.errors import BadDocument
 
 GOOD = HarnessDocument(name="n", files=(SourceFile(path="SYSTEM.md", content="Grüße\r\n"),))
@@ -46,3 +48,9 @@ def test_bad_input_is_named(tmp_path, data, word):
         read_document(path, HarnessDocument)
     assert str(path) in str(caught.value)
     assert word.lower() in str(caught.value).lower()
+
+
+def test_a_fifo_in_place_of_a_run_file_is_refused_and_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "state.json")
+    with pytest.raises(BadDocument, match=r"state\.json': it is no regular file"):
+        read_json_part(tmp_path / "state.json", SourceFile)

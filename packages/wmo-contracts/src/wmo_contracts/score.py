@@ -1,5 +1,6 @@
 """Scores: the task-by-attempt report of design 4, the document around it, and the per-trial cell."""
 
+import math
 from collections import defaultdict
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -81,7 +82,7 @@ class ScoreReport(Part):
         for cell in self.cells:
             passed[cell.task_id] += cell.passed
         rates = [passed[task] / self.request.attempts for task in sorted(self.request.task_ids)]
-        return sum(rates) / len(rates)
+        return math.fsum(rates) / len(rates)  # fsum: the order of tasks must not decide a tie
 
     @property
     def pass_rate(self) -> float:

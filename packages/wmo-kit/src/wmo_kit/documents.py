@@ -1,6 +1,8 @@
 """Documents in and out: files and standard streams. Every way to be unreadable is a BadDocument naming the source."""
 
 import json
+import os
+import stat
 import sys
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +29,9 @@ def read_document(source: str | Path, model: type[DocumentT]) -> DocumentT:
             raise Usage("a document is needed on standard input, which is a terminal: pipe one in or name a file")
         name, data = "<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1)
     else:
-        name, data = str(source), _read_limited(Path(source))
+        name = str(source)
+        with Path(source).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     value = parse_bytes(data, name)
     found = value.get("schema") if isinstance(value, dict) else None
     if found != model.SCHEMA:
@@ -37,12 +41,12 @@ def read_document(source: str | Path, model: type[DocumentT]) -> DocumentT:
 
 def read_json_part(path: Path, model: type[PartT]) -> PartT:
     """Read a plain JSON file of the run directory as `model`. Raises BadDocument that names the file, OSError."""
-    return validate(parse_bytes(_read_limited(path), str(path)), model, str(path))
-
-
-def _read_limited(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place would block for ever
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise BadDocument(f"cannot read '{path}': it is no regular file")
+        data = file.read(MAX_BYTES + 1)
+    return validate(parse_bytes(data, str(path)), model, str(path))
 
 
 def parse_bytes(data: bytes, name: str) -> Any:
