@@ -48,7 +48,7 @@ def test_a_new_run_holds_the_seed_and_its_record(state, place):
     assert view["simulated"]
     settings = view["settings"]
     assert settings["request"] == {"task_ids": ["b-task", "a-task"], "attempts": 3}
-    assert settings["suite"] == str(place / "suite")
+    assert settings["suite"] == "../../suite"
     assert (settings["reward_mode"], settings["sandbox"], settings["iterations"]) == ("positive-binary", "none", 2)
     files = {path.relative_to(place / "runs/r").as_posix() for path in (place / "runs/r").rglob("*") if path.is_file()}
     source = "candidates/candidate-0000/source"

@@ -4,7 +4,17 @@ import pytest
 from pydantic import ValidationError
 from wmo_contracts.run import ModelSettings
 from wmo_contracts.score import CellDocument, CellTests, ScoreRequest
-from wmo_score.matrix import Conditions, Subject, Trial, make_cell, make_plan, make_report, score_document, trials
+from wmo_score.matrix import (
+    Conditions,
+    Subject,
+    Trial,
+    changed_tasks,
+    make_cell,
+    make_plan,
+    make_report,
+    score_document,
+    trials,
+)
 
 WORKER = ModelSettings(base_url="offline", model="offline-worker", api_key_env="WMO_API_KEY")
 REQUEST = ScoreRequest(task_ids=("zebra", "ant"), attempts=2)
@@ -121,3 +131,9 @@ def test_a_missing_cell_makes_no_report():
     del cells[Trial("ant", 1)]
     with pytest.raises(ValidationError, match="exactly the request's"):
         make_report(SUBJECT, cells)
+
+
+def test_names_the_tasks_that_changed_since():
+    now = replace(SUBJECT, task_hashes={"zebra": "9"})
+    assert changed_tasks(now, all_cells().values()) == ("zebra",)
+    assert changed_tasks(SUBJECT, all_cells().values()) == ()

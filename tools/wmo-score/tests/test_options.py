@@ -20,7 +20,7 @@ RECORD = RunSettings(
 
 
 def test_saying_nothing_or_the_same_is_fine():
-    refuse_conflicts(Options(jobs=3), RECORD)
+    refuse_conflicts(Options(jobs=3), Path("/run"), RECORD)
     same = Options(
         suite=Path("/suites/mine"),
         tasks=("a", "b"),
@@ -29,7 +29,7 @@ def test_saying_nothing_or_the_same_is_fine():
         sandbox="bwrap",
         reward_mode="raw",
     )
-    refuse_conflicts(same, RECORD)
+    refuse_conflicts(same, Path("/run"), RECORD)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_saying_nothing_or_the_same_is_fine():
 )
 def test_a_conflict_names_both_values(options, said, recorded):
     with pytest.raises(Conflict, match=f"says '{said}', but the run's record '{recorded}'"):
-        refuse_conflicts(Options(**options), RECORD)
+        refuse_conflicts(Options(**options), Path("/run"), RECORD)
 
 
 @pytest.mark.parametrize("options", [{"keep": Path("k")}, {"agent": "oracle"}])
 def test_a_run_is_scored_in_its_own_way(options):
     with pytest.raises(Usage, match="leave out '--keep' and '--agent'"):
-        refuse_conflicts(Options(**options), RECORD)
+        refuse_conflicts(Options(**options), Path("/run"), RECORD)

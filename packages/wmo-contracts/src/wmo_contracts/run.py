@@ -82,7 +82,7 @@ class ModelSettings(Part):
 
 
 class RunSettings(Part):
-    """The frozen configuration of a run. `suite` is the suite's folder, `seed` what the user named."""
+    """The frozen configuration of a run. `suite` is relative to the run's own folder; `seed` is what the user named."""
 
     seed: str
     seed_tree_hash: str

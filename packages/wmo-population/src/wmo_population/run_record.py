@@ -30,6 +30,11 @@ def read_settings(run_dir: Path) -> RunSettings | None:
     return settings
 
 
+def suite_dir(run_dir: Path, settings: RunSettings) -> Path:
+    """Give the folder of a run's suite: the record has it relative to the run, so that both can move together."""
+    return (run_dir / settings.suite).resolve()
+
+
 def write_settings(run_dir: Path, settings: RunSettings) -> None:
     """Write run.json: the schema line and the settings, nothing else. Raises OSError."""
     document = {"schema": RunDocument.SCHEMA, "settings": settings.model_dump(mode="json")}

@@ -10,12 +10,13 @@ from wmo_kit.log import Log
 from wmo_population.events import append_event
 from wmo_population.outcomes import CandidateProposal
 from wmo_population.recorded import RecordedRun, open_run
+from wmo_population.run_record import suite_dir
 from wmo_suites.box import check_bwrap
 from wmo_suites.task import load_suite, select
 
 from wmo_score.agents import harness_agent
-from wmo_score.cells import total_usage
-from wmo_score.matrix import Conditions, score_document, trials
+from wmo_score.cells import read_cells, total_usage
+from wmo_score.matrix import Conditions, Subject, changed_tasks, score_document, trials
 from wmo_score.options import Options, refuse_conflicts
 from wmo_score.scoring import Voice, default_jobs, make_subject, score
 from wmo_score.trial import TrialRunner
@@ -29,7 +30,7 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
     OSError.
     """
     with open_run(run_dir) as run:
-        refuse_conflicts(options, run.settings)
+        refuse_conflicts(options, run.layout.run_dir, run.settings)
         slot, due = run.next.slot, run.due
         started = time.monotonic()
         report = run.finished_report() or _score(log, run, due, options)
@@ -49,15 +50,17 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
 
 def _score(log: Log, run: RecordedRun, due: CandidateProposal, options: Options) -> ScoreReport:
     settings, slot = run.settings, run.next.slot
-    tasks = select(load_suite(Path(settings.suite)), settings.request.task_ids)
+    tasks = select(load_suite(suite_dir(run.layout.run_dir, settings)), settings.request.task_ids)
     conditions = Conditions(settings.request, settings.reward_mode, settings.sandbox, "harness", settings.worker)
     if settings.sandbox == "bwrap":
         check_bwrap()
     config = _recorded_config(load_config(flags={"vendor": options.vendor}), settings)
     source = run.layout.source_dir(slot)
     with harness_agent(due.tree, source, config=config, mode=settings.sandbox, work_dir=run.work_dir) as agent:
+        subject = make_subject(due.tree, conditions, tasks)
+        _warn_of_changed_tasks(log, run, subject)
         runner = TrialRunner(
-            subject=make_subject(due.tree, conditions, tasks),
+            subject=subject,
             tasks={task.id: task for task in tasks},
             agent=agent,
             evidence=run.layout.candidate_dir(slot),
@@ -65,6 +68,14 @@ def _score(log: Log, run: RecordedRun, due: CandidateProposal, options: Options)
         )
         label = "seed" if slot == 0 else f"slot {slot}"
         return score(runner, options.jobs or default_jobs(), Voice(log, label))
+
+
+def _warn_of_changed_tasks(log: Log, run: RecordedRun, subject: Subject) -> None:
+    """Say which tasks changed since the seed was scored on them: the slots' scores can then not be compared."""
+    seed_cells = read_cells(run.layout.candidate_dir(0), trials(run.settings.request))
+    if run.next.slot > 0 and (changed := changed_tasks(subject, seed_cells.values())):
+        names = ", ".join(changed)
+        log.say("warning", f"tasks changed since the seed was scored: {names}; its score and this one do not compare")
 
 
 def _recorded_config(config: Config, settings: RunSettings) -> Config:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from wmo_contracts.episode import SandboxMode, StopReason
@@ -111,6 +111,12 @@ def _changed(subject: Subject, trial: Trial, found: CellDocument) -> str:
     if cell.infra_failed or cell.passed != passes(cell.reward, subject.conditions.reward_mode):
         return "the cell is no verifier's verdict"
     return ""
+
+
+def changed_tasks(subject: Subject, measured: Iterable[CellDocument]) -> tuple[str, ...]:
+    """Name the subject's tasks, sorted, that are not what they were when the `measured` cells were made."""
+    now = subject.task_hashes
+    return tuple(sorted({c.cell.task_id for c in measured if now.get(c.cell.task_id, c.task_hash) != c.task_hash}))
 
 
 def make_cell(

@@ -9,6 +9,7 @@ from wmo_contracts.episode import SandboxMode
 from wmo_contracts.run import RunSettings
 from wmo_contracts.score import RewardMode
 from wmo_kit.errors import Conflict, Usage
+from wmo_population.run_record import suite_dir
 
 AgentName = Literal["harness", "oracle", "nop"]
 
@@ -33,7 +34,7 @@ def from_flags(flags: Mapping[str, Any]) -> Options:
     return Options(**flags)
 
 
-def refuse_conflicts(options: Options, settings: RunSettings) -> None:
+def refuse_conflicts(options: Options, run_dir: Path, settings: RunSettings) -> None:
     """Hold the options against a run's record, which wins: raise Conflict (78) that names both values of the first.
 
     Raises Usage for what a run cannot be asked at all.
@@ -41,7 +42,7 @@ def refuse_conflicts(options: Options, settings: RunSettings) -> None:
     if options.keep is not None or options.agent not in (None, "harness"):
         raise Usage("'--run' scores the run's own candidate and keeps it there: leave out '--keep' and '--agent'")
     asked: dict[str, tuple[Any, Any]] = {
-        "--suite": (options.suite and options.suite.resolve(), Path(settings.suite)),
+        "--suite": (options.suite and options.suite.resolve(), suite_dir(run_dir, settings)),
         "--task": (sorted(options.tasks), sorted(settings.request.task_ids)),
         "--attempts": (options.attempts, settings.request.attempts),
         "--sandbox": (options.sandbox, settings.sandbox),

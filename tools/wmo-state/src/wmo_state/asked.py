@@ -1,5 +1,6 @@
-"""What a command line asks of a run, resolved: the seed is read, the suite's path absolute, the models configured."""
+"""What a command line asks of a run, resolved: the seed is read, the suite's path recordable, the models configured."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -27,10 +28,14 @@ class Seed:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `init`. None: not said. `models_configured`: the user's configuration names models itself."""
+    """The options of `init`. None: not said. `models_configured`: the user's configuration names models itself.
+
+    `suite` is the suite's folder, `suite_name` the same relative to the run, as the record has it.
+    """
 
     seed: Seed | None
     suite: Path | None
+    suite_name: str | None
     task_ids: tuple[str, ...] | None
     attempts: int | None
     iterations: int | None
@@ -42,6 +47,7 @@ class Asked:
 
 
 def ask(
+    run: Path,
     *,
     seed: str | None,
     suite: Path | None,
@@ -57,7 +63,8 @@ def ask(
     config = load_config()
     return Asked(
         seed=None if seed is None else _read_seed(seed, config),
-        suite=None if suite is None else suite.resolve(),
+        suite=suite,
+        suite_name=None if suite is None else os.path.relpath(suite.resolve(), run.resolve()),
         task_ids=None if tasks is None else _task_ids(tasks),
         attempts=attempts,
         iterations=slots,

@@ -55,6 +55,7 @@ def init(  # noqa: PLR0917  one parameter an option
     from wmo_state.init import run_init
 
     asked = ask(
+        run,
         seed=seed,
         suite=suite,
         slots=slots,

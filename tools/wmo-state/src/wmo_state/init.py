@@ -11,7 +11,7 @@ from wmo_population.durable import make_directory
 from wmo_population.layout import CANDIDATES, PROPOSALS, RunLayout
 from wmo_population.lock import RunLock
 from wmo_population.recorded import RecordedRun
-from wmo_population.run_record import read_settings, write_settings
+from wmo_population.run_record import read_settings, suite_dir, write_settings
 from wmo_population.state import PopulationRunState
 from wmo_population.view import view_run
 from wmo_suites.task import load_suite, select
@@ -55,7 +55,7 @@ def _settle(run: Path, asked: Asked) -> str:
             state.stage_seed(asked.seed.tree)
         done = "made"
     else:
-        settings = _adopt(state, asked)
+        settings = _adopt(run, state, asked)
         done = "adopted, it had no run.json"
     RecordedRun(run, settings)  # checks the evidence against the settings before they are recorded
     write_settings(run, settings)
@@ -74,12 +74,12 @@ def _go_on(run: Path, asked: Asked) -> str:
     return f"extended from {recorded.iterations} to {settings.iterations} slots"
 
 
-def _adopt(state: PopulationRunState, asked: Asked) -> RunSettings:
+def _adopt(run: Path, state: PopulationRunState, asked: Asked) -> RunSettings:
     seed = state.load_slot(0).candidate
     if seed is None:
         raise AssertionError("the index refuses a seed that is not scored")
     settings = adopted_settings(asked, seed.tree, seed.report)
-    known = {task.id for task in load_suite(Path(settings.suite))}
+    known = {task.id for task in load_suite(suite_dir(run, settings))}
     for task_id in settings.request.task_ids:
         if task_id not in known:
             raise Conflict(f"the run was scored on task '{task_id}', which suite '{settings.suite}' has not: "

@@ -56,8 +56,8 @@ def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str
             f"{recorded.seed}, tree {recorded.seed_tree_hash}",
             f"{asked.seed.name}, tree {tree_hash(asked.seed.tree)}",
         )
-    if asked.suite is not None and str(asked.suite) != recorded.suite:
-        yield "--suite", recorded.suite, str(asked.suite)
+    if asked.suite_name is not None and asked.suite_name != recorded.suite:
+        yield "--suite", recorded.suite, asked.suite_name
     if asked.task_ids is not None and set(asked.task_ids) != set(recorded.request.task_ids):
         yield "--tasks", ",".join(recorded.request.task_ids), ",".join(asked.task_ids)
     if asked.attempts is not None and asked.attempts != recorded.request.attempts:
@@ -90,13 +90,13 @@ def _show_model(model: ModelSettings) -> str:
 
 
 def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: RewardMode) -> RunSettings:
-    if asked.suite is None or asked.iterations is None:
+    if asked.suite_name is None or asked.iterations is None:
         raise Usage("a run without a record needs --suite and --slots")
     return RunSettings(
         seed=seed.name,
         seed_tree_hash=tree_hash(seed.tree),
         seed_doc_hash=doc_hash(parse_tree(seed.tree)),
-        suite=str(asked.suite),
+        suite=asked.suite_name,
         request=request,
         iterations=asked.iterations,
         reward_mode=reward_mode,
