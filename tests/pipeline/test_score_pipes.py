@@ -4,6 +4,14 @@ import json
 
 import pytest
 
+PROPOSE = """
+import pathlib, sys
+from wmo_harness.source_tree import SourceTree
+from wmo_population.recorded import open_run
+with open_run(pathlib.Path(sys.argv[1])) as run:
+    run.record_pending(SourceTree.from_mapping({**run.plan.seed.as_mapping(), "SYSTEM.md": "Act."}))
+"""
+
 
 def test_the_vendored_pi_is_scored_through_a_pipe(shell):
     done = shell("wmo-vendor tree | wmo-score - --suite suites/starter --task fix-script | jq .score")
@@ -94,3 +102,17 @@ def test_the_episode_document_of_a_trial_plays_again_by_hand(shell, tmp_path):
     for result in (replayed, recorded):
         del result["timings"]
     assert replayed == recorded
+
+
+def test_tasks_that_changed_after_the_seeds_scores_are_named(shell, tmp_path, root):
+    run, suite = tmp_path / "run", tmp_path / "suite"
+    shell(f"cp -r {root}/tools/wmo-score/tests/tasks {suite}")
+    shell(f"wmo-state init {run} --seed pi --suite {suite} --slots 1 --tasks greet,count --proposer command -- true")
+    assert shell(f"wmo-score --run {run}").returncode == 0
+    (suite / "greet/instruction.md").write_text("Say hello.\n")
+    assert shell(f"python - {run}", stdin=PROPOSE).returncode == 0
+    done = shell(f"wmo-score --run {run}")
+    assert done.returncode == 0, done.stderr
+    assert "tasks changed since the seed was scored: greet; " in done.stderr
+    assert "slot 1: 2/2 " in done.stderr
+    assert json.loads(done.stdout)["candidate_id"] == "candidate-0001"
