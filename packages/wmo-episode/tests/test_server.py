@@ -167,7 +167,7 @@ def test_what_is_no_proper_http_gets_json_too(serve, request_bytes, status):
 
 
 def test_a_body_that_does_not_arrive_does_not_hang_the_shim(serve, monkeypatch):
-    monkeypatch.setattr(server._Handler, "timeout", 0.1)
+    monkeypatch.setattr(server, "BODY_WAIT_S", 0.1)
     shim, _ = serve()
     with socket.create_connection(shim.address.split(":"), timeout=10) as connection:
         connection.sendall(b"POST /tool HTTP/1.1\r\nContent-Length: 10\r\n\r\n{")

@@ -77,7 +77,7 @@ def test_a_command_plays_the_agent_from_anywhere(episode):
 
 
 def test_any_program_can_be_the_agent_and_sees_no_key(episode):
-    names = "compile-cache entry.ts harness node_modules termination.ts"
+    names = "compile-cache entry.ts harness node_modules package.json termination.ts"
     script = f'test -z "$WMO_API_KEY" && test "$(echo *)" = "{names}"'
     done = run("--episode", episode, "sh", "-c", script, WMO_API_KEY="sk-secret")
     result = json.loads(done.stdout)

@@ -1,6 +1,7 @@
 """The runner's folder: made new for every episode, so that nothing of an earlier one can be run by mistake.
 
 FOLDER/entry.ts, termination.ts    ours, outside the candidate's folder
+FOLDER/package.json                says "module", as pi's own does: else node parses every file to find out
 FOLDER/harness/                    the candidate's tree
 FOLDER/node_modules                the libraries that its source imports
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from wmo_harness.source_tree import SourceTree
 
-OUR_FILES = ("entry.ts", "termination.ts")
+OUR_FILES = ("entry.ts", "termination.ts", "package.json")
 HARNESS = "harness"
 MODULES = "node_modules"
 CACHE = "compile-cache"

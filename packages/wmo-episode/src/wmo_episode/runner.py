@@ -30,10 +30,14 @@ TERM_GRACE_S = 2.0
 
 @dataclass(frozen=True)
 class Runner:
-    """How agent processes are started on this machine. `runtime` holds node_modules and compile-cache."""
+    """How agent processes are started on this machine. `runtime` holds node_modules and compile-cache.
+
+    `cache_writable` is for set-up alone (wmo_episode.warm): what a candidate wrote there, the next one would run.
+    """
 
     runtime: Path
     mode: SandboxMode
+    cache_writable: bool = False
 
     @property
     def modules(self) -> Path | None:
@@ -74,7 +78,7 @@ class Runner:
             Bind(node_prefix(), NODE_INSIDE),
             Bind(folder, INSIDE),
             Bind(self.runtime / MODULES, f"{INSIDE}/{MODULES}"),
-            Bind(self.runtime / CACHE, f"{INSIDE}/{CACHE}"),
+            Bind(self.runtime / CACHE, f"{INSIDE}/{CACHE}", self.cache_writable),
         ]
         cache = {"NODE_COMPILE_CACHE": f"{INSIDE}/{CACHE}", "NODE_COMPILE_CACHE_PORTABLE": "1"}
         env = self._environment(f"{NODE_INSIDE}/bin") | cache | dict(shim_env)

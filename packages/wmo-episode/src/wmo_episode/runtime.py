@@ -85,10 +85,10 @@ class PiRuntime:
             finally:
                 shim.close(patience_s)
             hidden = {shim.url: "http://shim", shim.address: "shim", shim.token: "TOKEN", str(folder): INSIDE}
+        if cancelled.is_set() and (session.done is None or session.provider_error is not None):
+            raise Cancelled("the episode was cancelled")  # first: what fails now fails for that reason
         if session.failure is not None:
             raise session.failure
-        if cancelled.is_set() and session.done is None:
-            raise Cancelled("the episode was cancelled")
         timings = watch.phases(session.moments()) | session.spent()
         ending = Ending(session.done, session.provider_error, child, math.ceil(self.limits.timeout_s), hidden)
         return conclude(task_id, ending, session.steps, session.usage, timings)

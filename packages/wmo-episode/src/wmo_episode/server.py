@@ -29,8 +29,8 @@ from wmo_episode.wire import (
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request body; a conversation of 20 turns of capped output is far below."""
-IDLE_S = 30.0
-"""A connection that is silent this long is closed: longer than node keeps an idle one (4 s), so it never races."""
+BODY_WAIT_S = 30.0
+"""How long a request's body may take. An idle connection may stay: closing it could cut off the next request."""
 JSON_TYPE = "application/json"
 SSE_TYPE = "text/event-stream"
 
@@ -101,7 +101,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    timeout = IDLE_S
 
     def __init__(self, connection: socket.socket, address: Any, shim: Shim) -> None:
         self.shim = shim
@@ -155,11 +154,14 @@ class _Handler(BaseHTTPRequestHandler):
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             self.send_error(411, "send a body with a Content-Length")
             return None
+        self.connection.settimeout(BODY_WAIT_S)
         if int(length) > MAX_BODY:
             self._discard(int(length))
             self.send_error(413, f"the body is larger than {MAX_BODY} bytes")
             return None
-        return self.rfile.read(int(length))
+        body = self.rfile.read(int(length))
+        self.connection.settimeout(None)
+        return body
 
     def _discard(self, length: int) -> None:
         """Read on for a while: a client that is still sending would see a reset instead of the answer."""

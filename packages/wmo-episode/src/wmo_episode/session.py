@@ -111,10 +111,9 @@ class Session:
             self.fail(error)
             raise HostFailed("the model client failed") from error
         with self._lock:
-            if not self._closed:
-                self._usage = _add(self._usage, answer.usage)
-                self._last = answer
-                self._tool_call_turns += bool(answer.tool_calls)
+            self._usage = _add(self._usage, answer.usage)
+            self._last = answer
+            self._tool_call_turns += bool(answer.tool_calls)
         return answer, number
 
     def act(self, name: str, arguments: Any) -> Observation:

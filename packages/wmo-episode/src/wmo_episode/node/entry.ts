@@ -1,6 +1,7 @@
 // Plays one episode: the candidate's own pi agent, with its model and its tools behind the shim (design 5).
 //
 // This file and termination.ts are ours and stand outside the candidate's folder, so that no file of its shadows them.
+import { Agent as HttpAgent, request } from "node:http";
 import { decide, type Signal } from "./termination.ts";
 
 interface ToolSpec {
@@ -30,11 +31,25 @@ function environment(name: string): string {
 	return value;
 }
 
-async function call<T>(method: "GET" | "POST", route: string, body?: object): Promise<T> {
-	const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-	const response = await fetch(shimUrl + route, { method, headers, body: body && JSON.stringify(body) });
-	if (!response.ok) throw new Error(`the shim answered ${response.status} to ${method} ${route}`);
-	return (await response.json()) as T;
+const connection = new HttpAgent({ keepAlive: true, maxSockets: 1 });
+
+/** Calls the shim. By node:http, which is cheaper by half a turn of a fast model than fetch with its web streams. */
+function call<T>(method: "GET" | "POST", route: string, body?: object): Promise<T> {
+	const text = body === undefined ? "" : JSON.stringify(body);
+	const headers = { authorization: `Bearer ${token}`, "content-length": Buffer.byteLength(text) };
+	return new Promise((resolve, reject) => {
+		const sent = request(shimUrl + route, { method, headers, agent: connection }, (response) => {
+			let answer = "";
+			response.setEncoding("utf8");
+			response.on("data", (chunk: string) => (answer += chunk));
+			response.on("end", () => {
+				if (response.statusCode === 200) resolve(JSON.parse(answer));
+				else reject(new Error(`the shim answered ${response.statusCode} to ${method} ${route}`));
+			});
+		});
+		sent.on("error", reject);
+		sent.end(text);
+	});
 }
 
 // The candidate loads while the shim answers.
