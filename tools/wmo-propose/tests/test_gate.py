@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.source_tree import SourceTree
-from wmo_harness.surfaces import doc_hash, parse_tree
+from wmo_harness.surfaces import HarnessSpec, doc_hash, parse_tree
 from wmo_harness.tree_io import write_tree
 from wmo_propose.gate import Checked, check_candidate
 from wmo_propose.source_check import SourceGate
@@ -25,12 +25,12 @@ class Desk:
         self.candidate = folder / "candidate"
         self.gate = SourceGate(VENDOR / "runtime", "bwrap", folder)
 
-    def check(self, files: dict[str, str], turn_problem: str = "") -> Checked:
+    def check(self, files: dict[str, str], turn_problem: str = "", seed: HarnessSpec = SEED) -> Checked:
         write_tree(SourceTree.from_mapping(files), self.candidate)
-        return self.look(turn_problem)
+        return self.look(turn_problem, seed)
 
-    def look(self, turn_problem: str = "") -> Checked:
-        return check_candidate(self.candidate, SEED, turn_problem, self.gate)
+    def look(self, turn_problem: str = "", seed: HarnessSpec = SEED) -> Checked:
+        return check_candidate(self.candidate, seed, turn_problem, self.gate)
 
 
 @pytest.fixture
@@ -153,10 +153,11 @@ def test_a_missing_entry_and_an_entry_without_the_agent_are_named(desk: Desk) ->
 
 
 def test_a_kit_python_candidate_needs_no_entry_but_its_sources_must_parse(desk: Desk) -> None:
+    seed = parse_tree(SourceTree.from_mapping({"SYSTEM.md": "The seed, also without a config.toml.\n"}))
     python = {"SYSTEM.md": "Work.\n", "runtime.py": "def run(kit):\n    pass\n"}
-    assert desk.check(python).reasons == ()
-    assert "cannot parse 'runtime.py'" in desk.check({**python, "runtime.py": "def run(:\n"}).reasons[0]
-    assert "'a.ts' does not parse" in desk.check({**python, "a.ts": "let {"}).reasons[0]
+    assert desk.check(python, seed=seed).reasons == ()
+    assert "cannot parse 'runtime.py'" in desk.check({**python, "runtime.py": "def run(:\n"}, seed=seed).reasons[0]
+    assert "'a.ts' does not parse" in desk.check({**python, "a.ts": "let {"}, seed=seed).reasons[0]
 
 
 def test_every_reason_is_given_at_once(desk: Desk) -> None:
@@ -211,3 +212,11 @@ def test_a_folder_that_is_gone_or_a_link_is_a_reason(desk: Desk, tmp_path: Path)
     assert desk.look().reasons[0] == "the folder 'candidate' is gone"
     desk.candidate.symlink_to(tmp_path)
     assert desk.look().reasons[0] == "the folder 'candidate' is gone"
+
+
+def test_another_runtime_than_the_seeds_is_rejected(desk: Desk) -> None:
+    mapping = seed_tree(VENDOR).as_mapping()
+    config = mapping["config.toml"].replace('runtime_kind = "pi-node"', 'runtime_kind = "kit-python"')
+    (reason,) = desk.check({**mapping, "config.toml": config}).reasons
+    assert "'kit-python'" in reason
+    assert "'pi-node'" in reason

@@ -50,6 +50,10 @@ def check_candidate(directory: Path, seed: HarnessSpec, turn_problem: str, check
         reasons.append(problem)
     elif doc_hash(spec) == doc_hash(seed):
         reasons.append("no change against the seed")
+    elif spec.runtime_kind != seed.runtime_kind:
+        reasons.append(
+            f"config.toml: runtime_kind is '{spec.runtime_kind}', the seed's is '{seed.runtime_kind}': keep it"
+        )
     has_entry = spec.runtime_kind == "pi-node" if spec else ENTRY_PATH in snapshot.files
     reasons += check_sources(tree, has_entry)
     return Checked(tree, doc_hash(spec) if spec else "", tuple(reasons))
