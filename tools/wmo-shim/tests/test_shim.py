@@ -1,11 +1,13 @@
 """The real executable: offline model, sandbox, node."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -155,6 +157,33 @@ def test_a_signal_ends_serving_with_a_result(by_hand, number, code):
     assert found == code
     assert (result["stop_reason"], result["note"]) == ("error", "the episode was stopped before /done")
     assert result["turns"] == 2
+
+
+def test_killing_the_shim_leaves_no_process(episode):
+    marker, folder = "sleep 86399.25", environ(TMPDIR=str(episode.parent))  # what it leaves goes with the test
+    shim = subprocess.Popen([SHIM, "--episode", episode, "sh", "-c", f"{marker}; true"], cwd="/", env=folder)
+    wait_until(lambda: running(marker))
+    shim.kill()
+    shim.wait()
+    wait_until(lambda: not running(marker))
+
+
+def running(marker):
+    """Say whether a process has `marker` in its command line."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes().replace(b"\0", b" ").startswith(marker.encode()):
+                return True
+    return False
+
+
+def wait_until(holds):
+    """Wait up to half a minute."""
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not happen")
 
 
 def test_the_original_workspace_is_left_alone(episode):
