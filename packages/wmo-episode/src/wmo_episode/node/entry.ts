@@ -33,7 +33,7 @@ function environment(name: string): string {
 
 const connection = new HttpAgent({ keepAlive: true, maxSockets: 1 });
 
-/** Calls the shim. By node:http, which is cheaper by half a turn of a fast model than fetch with its web streams. */
+/** Calls the shim, by node:http: fetch with its web streams takes a third of a fast turn longer. */
 function call<T>(method: "GET" | "POST", route: string, body?: object): Promise<T> {
 	const text = body === undefined ? "" : JSON.stringify(body);
 	const headers = { authorization: `Bearer ${token}`, "content-length": Buffer.byteLength(text) };
