@@ -3,6 +3,7 @@
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,11 +153,9 @@ def test_nothing_in_the_runners_folder_can_be_written(make_runtime, environment,
 
 
 def test_a_command_that_is_not_there(make_runtime, environment, scripted):
-    boxed = make_runtime(scripted()).run("t", "Go.", environment, command=["no-such-command"])
-    assert boxed.stop_reason == "error"
-    assert "no-such-command" in boxed.note
-    with pytest.raises(Missing, match="no-such-command"):
-        make_runtime(scripted(), mode="none").run("t", "Go.", environment, command=["no-such-command"])
+    for mode in ("bwrap", "none"):
+        with pytest.raises(Missing, match="cannot start 'no-such-command'"):
+            make_runtime(scripted(), mode=mode).run("t", "Go.", environment, command=["no-such-command"])
 
 
 def test_a_folder_that_cannot_be_made_starts_nothing(make_runtime, environment, scripted, tmp_path):
@@ -215,3 +214,16 @@ def test_many_episodes_in_threads_of_one_process(make_runtime, scripted, says, c
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(play, range(6)))
     assert found == [(f"t-{n}", "submitted", str(n), [f"echo {n}"]) for n in range(6)]
+
+
+def test_a_box_that_cannot_be_made_is_no_result(make_runtime, scripted, environment, tmp_path):
+    """Else a machine without boxes, or without its vendored libraries, would score every harness 0."""
+    runtime = replace(make_runtime(scripted()), runtime=tmp_path / "gone")
+    with pytest.raises(Missing, match=r"bubblewrap said .*gone/node_modules"):
+        runtime.run("t", "Go.", environment)
+
+
+def test_relative_folders_work(make_runtime, scripted, says, call, environment, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runtime = replace(make_runtime(scripted(says(call("submit", answer="x")))), work=Path())
+    assert runtime.run("t", "Go.", environment).stop_reason == "submitted"

@@ -7,12 +7,11 @@ import pytest
 from wmo_harness.pi_agent import (
     PI_AGENT,
     check_pi_agent,
-    compile_cache,
     find_vendor_dir,
     pi_agent_code_surfaces,
     pi_agent_source_paths,
     read_manifest,
-    runtime_modules,
+    runtime_dir,
     seed_tree,
 )
 from wmo_harness.surfaces import parse_tree
@@ -106,12 +105,10 @@ def test_a_manifest_of_other_places_is_refused(copy, text):
 
 
 def test_the_runtime_counts_only_with_its_stamp(copy):
-    assert (runtime_modules(VENDOR) / "typebox" / "index.js").is_file()
-    assert any(compile_cache(VENDOR).iterdir())
+    assert (runtime_dir(VENDOR) / "node_modules" / "typebox" / "index.js").is_file()
     (copy / "runtime" / "node_modules").mkdir(parents=True)
-    for path_of in (runtime_modules, compile_cache):
-        with pytest.raises(Missing, match="wmo-vendor install"):
-            path_of(copy)
+    with pytest.raises(Missing, match="wmo-vendor install"):
+        runtime_dir(copy)
 
 
 def test_the_vendor_directory_is_found_upward_and_in_the_repository(tmp_path):

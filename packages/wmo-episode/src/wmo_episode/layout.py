@@ -29,7 +29,7 @@ def runner_folder(tree: SourceTree, modules: Path | None, parent: Path | None) -
     cache on. Written plainly, with no fsync: nobody reads the folder before it is whole, and it never outlives us.
     Raises OSError, and then nothing has been started.
     """
-    folder = Path(tempfile.mkdtemp(prefix="episode-", dir=parent))
+    folder = Path(tempfile.mkdtemp(prefix="episode-", dir=parent and parent.absolute()))  # the box has its own "here"
     try:
         for name in OUR_FILES:
             shutil.copyfile(_SOURCES / name, folder / name)

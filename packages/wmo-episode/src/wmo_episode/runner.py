@@ -5,6 +5,7 @@ it leaves behind. It keeps the host's network, because the shim is on loopback.
 """
 
 import math
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from wmo_contracts.episode import SandboxMode
 from wmo_kit.child import ChildResult, run_child
 from wmo_kit.errors import Missing
-from wmo_suites.box import Bind, bwrap_argv
+from wmo_suites.box import Bind, bwrap_argv, no_box
 from wmo_suites.host import survey
 
 from wmo_episode.layout import CACHE, MODULES
@@ -56,24 +57,25 @@ class Runner:
         """Run `command` in `folder` to its end, `timeout_s` rounded up to whole seconds, or `stop`.
 
         `node` is first on its PATH; its environment is an allow-list and `shim_env`. Call it from a thread that stays:
-        the box dies with the thread that started it. Raises Missing where the command cannot be started.
+        the box dies with the thread that started it. Raises Missing where the command or its box cannot be started.
         """
-        argv = self._boxed(command, folder, shim_env) if self.mode == "bwrap" else list(command)
-        env = None if self.mode == "bwrap" else self._environment(str(node_prefix() / "bin")) | dict(shim_env)
-        try:
-            return run_child(
-                argv,
-                cwd=folder,
-                env=env,
-                wall_s=math.ceil(timeout_s),
-                grace_s=TERM_GRACE_S,
-                cap_bytes=STREAM_CAP_BYTES,
-                cancel=stop,
-            )
-        except (FileNotFoundError, PermissionError) as error:
-            raise Missing(f"cannot start '{argv[0]}': {error.strerror}") from error
+        wall_s = math.ceil(timeout_s)
+        if self.mode == "none":
+            env = self._environment(str(node_prefix() / "bin")) | dict(shim_env)
+            return _start(command, folder, env, wall_s=wall_s, stop=stop)
+        status, status_end = os.pipe()
+        with os.fdopen(status, "rb") as said:
+            try:
+                argv = self._boxed(command, folder, shim_env, status_end)
+                result = _start(argv, folder, None, wall_s=wall_s, stop=stop, pass_fds=(status_end,))
+            finally:
+                os.close(status_end)
+            if result.returncode > 0 and b'"exit-code"' not in said.read():
+                # an error, not a result: else a machine without boxes would score every harness 0
+                raise _not_there(command) if b"execvp" in result.stderr else no_box(result.stderr)
+        return result
 
-    def _boxed(self, command: Sequence[str], folder: Path, shim_env: Mapping[str, str]) -> list[str]:
+    def _boxed(self, command: Sequence[str], folder: Path, shim_env: Mapping[str, str], status_fd: int) -> list[str]:
         binds = [
             Bind(node_prefix(), NODE_INSIDE),
             Bind(folder, INSIDE),
@@ -82,7 +84,8 @@ class Runner:
         ]
         cache = {"NODE_COMPILE_CACHE": f"{INSIDE}/{CACHE}", "NODE_COMPILE_CACHE_PORTABLE": "1"}
         env = self._environment(f"{NODE_INSIDE}/bin") | cache | dict(shim_env)
-        return bwrap_argv(command, host=survey(), binds=binds, chdir=INSIDE, network=True, env=env)
+        host = survey()
+        return bwrap_argv(command, host=host, binds=binds, chdir=INSIDE, network=True, env=env, status_fd=status_fd)
 
     def _environment(self, node_bin: str) -> dict[str, str]:
         return {
@@ -92,6 +95,34 @@ class Runner:
             "TZ": "UTC",
             "NODE_NO_WARNINGS": "1",
         }
+
+
+def _start(
+    argv: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str] | None,
+    *,
+    wall_s: float,
+    stop: "Stop",
+    pass_fds: Sequence[int] = (),
+) -> ChildResult:
+    try:
+        return run_child(
+            argv,
+            cwd=folder,
+            env=env,
+            wall_s=wall_s,
+            grace_s=TERM_GRACE_S,
+            cap_bytes=STREAM_CAP_BYTES,
+            cancel=stop,
+            pass_fds=pass_fds,
+        )
+    except (FileNotFoundError, PermissionError) as error:
+        raise _not_there(argv) from error
+
+
+def _not_there(command: Sequence[str]) -> Missing:
+    return Missing(f"cannot start '{command[0]}': there is no such program")
 
 
 @dataclass(frozen=True)

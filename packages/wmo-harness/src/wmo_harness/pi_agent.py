@@ -48,20 +48,8 @@ def find_vendor_dir(configured: Path | None, start: Path) -> Path:
     raise Missing(f"no vendor directory in '{start}' or above it: name one with --vendor or WMO_VENDOR")
 
 
-def runtime_modules(vendor_dir: Path) -> Path:
-    """Give the node_modules directory with the libraries that pi's source imports. Raises Missing."""
-    return _runtime(vendor_dir) / "node_modules"
-
-
-def compile_cache(vendor_dir: Path) -> Path:
-    """Give the warm compile cache of `runtime_modules`, for NODE_COMPILE_CACHE. Raises Missing.
-
-    It holds relative paths, so node needs NODE_COMPILE_CACHE_PORTABLE=1 as well, and may find both under another root.
-    """
-    return _runtime(vendor_dir) / "compile-cache"
-
-
-def _runtime(vendor_dir: Path) -> Path:
+def runtime_dir(vendor_dir: Path) -> Path:
+    """Give the folder with node_modules (the libraries that pi's source imports) and compile-cache. Raises Missing."""
     runtime = vendor_dir / RUNTIME
     if not (runtime / STAMP).is_file():
         raise Missing(f"no installed runtime in '{runtime}': {INSTALL_HINT}")

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
-POLL_S = 0.02
+POLL_S = 0.01
 PIPE_GRACE_S = 1.0
 """How long the pipes may stay open after the group was killed: a process that left the group can hold them for ever."""
 
@@ -119,8 +120,13 @@ def run_child(
 
 def wait_briefly(process: subprocess.Popen[bytes]) -> None:
     """Wait for the process's end, at most one poll interval, so that budgets and cancellation are looked at again."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(POLL_S)
+    descriptor = os.pidfd_open(process.pid)  # wakes at once; Popen.wait() with a timeout only sleeps and looks again
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll(POLL_S * 1000)
+    finally:
+        os.close(descriptor)
 
 
 def stop_group(process: subprocess.Popen[bytes], grace_s: float) -> None:

@@ -57,12 +57,14 @@ def bwrap_argv(
     view: View = "closed",
     tmp_bytes: int = TMP_BYTES,
     as_pid_1: bool = False,
+    status_fd: int | None = None,
 ) -> list[str]:
     """Give the command line that runs `command` in a box. Pure: what it knows of the machine is `host`.
 
     Later binds lie over earlier ones. `chdir` is a folder inside. `network` keeps the host's network. `env` is added to
     FIXED_ENV in a closed box and to the caller's environment in the host view. `as_pid_1` makes the command the box's
-    init, which signals from inside cannot kill and which must reap; without it, bubblewrap's own init stands there.
+    init, which signals from inside cannot kill and which must reap; without it, bubblewrap's own init stands there. To
+    `status_fd` bubblewrap writes JSON objects, one with "exit-code" only where the command itself ran and ended.
     Everything in the box dies with its first process, and the box with the *thread* that started it (PDEATHSIG): start
     it from a thread that lives as long.
     """
@@ -78,6 +80,8 @@ def bwrap_argv(
         argv += ["--remount-ro", "/dev", "--remount-ro", "/"]
     if as_pid_1:
         argv.append("--as-pid-1")
+    if status_fd is not None:
+        argv += ["--json-status-fd", str(status_fd)]
     return [*argv, "--chdir", chdir, "--", *command]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wmo_contracts.episode import EpisodeResult, Limits, SandboxMode
 from wmo_episode.runtime import PiRuntime
-from wmo_harness.pi_agent import runtime_modules, seed_tree
+from wmo_harness.pi_agent import runtime_dir, seed_tree
 from wmo_harness.tool_policy import tool_specs
 from wmo_models.provider import Provider
 from wmo_suites.box import Bind
@@ -49,7 +49,7 @@ class PiProposer:
             files=seed_tree(self.vendor_dir),
             tools=tuple(tool_specs(TOOLS)),
             system=files("wmo_propose").joinpath("data", "SYSTEM.md").read_text("utf-8"),
-            runtime=runtime_modules(self.vendor_dir).parent,
+            runtime=runtime_dir(self.vendor_dir),
             limits=Limits(
                 max_turns=MAX_TURNS,
                 max_output_tokens=MAX_OUTPUT_TOKENS,

@@ -8,7 +8,7 @@ from pathlib import Path
 from wmo_contracts.candidate import CandidateDocument, RejectionDocument
 from wmo_contracts.run import ErrorFile, ProposerSettings
 from wmo_harness.documents import to_document
-from wmo_harness.pi_agent import find_vendor_dir, runtime_modules
+from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
 from wmo_harness.source_tree import tree_hash
 from wmo_harness.surfaces import parse_tree
 from wmo_harness.tree_io import read_tree
@@ -78,7 +78,7 @@ def _propose(
     slot, started = opened.next.slot, time.monotonic()
     log.say("proposing", f"slot {slot}: the proposer '{settings.kind}' is at work", slot=slot)
     vendor_dir = find_vendor_dir(config.vendor, Path.cwd())
-    gate = SourceGate(runtime_modules(vendor_dir).parent, opened.settings.sandbox, opened.work_dir)
+    gate = SourceGate(runtime_dir(vendor_dir), opened.settings.sandbox, opened.work_dir)
     with _turn_taker(opened, settings, config, vendor_dir) as agent:
         turn, checked = _take_turn(opened, agent, gate)
     directory = opened.proposal_dir(slot)

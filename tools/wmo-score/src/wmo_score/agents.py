@@ -11,7 +11,7 @@ from typing import Protocol
 from wmo_contracts.episode import EpisodeResult, ModelRef, SandboxMode
 from wmo_episode.documents import episode_document
 from wmo_episode.runtime import PiRuntime
-from wmo_harness.pi_agent import find_vendor_dir, runtime_modules
+from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import HarnessSpec, parse_tree
 from wmo_kit.atomic import write_text_atomic
@@ -139,7 +139,7 @@ def harness_agent(
     Raises BadHarness, BadDocument (`runnable`), Missing: the vendored libraries, the offline model, a key.
     """
     spec = runnable(tree)
-    runtime = runtime_modules(find_vendor_dir(config.vendor, Path())).parent
+    runtime = runtime_dir(find_vendor_dir(config.vendor, Path()))
     with open_provider(config, "worker") as provider:
         yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
 

@@ -12,7 +12,7 @@ from wmo_episode.result import Ending, conclude
 from wmo_episode.runtime import PiRuntime
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
-from wmo_harness.pi_agent import find_vendor_dir, runtime_modules
+from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.config import Config, load_config
 from wmo_kit.documents import emit
@@ -36,7 +36,7 @@ def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequen
     _check_model(found.document, config)
     with open_provider(config, found.document.model.role) as provider, _open_sandbox(found) as sandbox:
         if command:
-            runtime = runtime_modules(find_vendor_dir(config.vendor, Path.cwd())).parent
+            runtime = runtime_dir(find_vendor_dir(config.vendor, Path.cwd()))
             agent = _runtime(found.document, found.files, provider, runtime, port)
             emit(agent.run(found.document.task.id, found.document.task.instruction, sandbox, command=command))
         else:

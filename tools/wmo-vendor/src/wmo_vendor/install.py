@@ -9,8 +9,9 @@ from pathlib import Path
 
 from wmo_contracts.base import dump_text
 from wmo_contracts.vendor import ManifestCheckDocument
+from wmo_episode.layout import CACHE
 from wmo_harness.manifest import compare, hash_directory, sha256_hex
-from wmo_harness.pi_agent import MANIFEST, PI_AGENT, RUNTIME, STAMP, check_pi_agent, problems, read_manifest
+from wmo_harness.pi_agent import MANIFEST, PI_AGENT, RUNTIME, STAMP, check_pi_agent, problems, read_manifest, seed_tree
 from wmo_kit.atomic import replace_tree
 from wmo_kit.errors import Missing, Negative
 from wmo_kit.log import Log
@@ -49,10 +50,11 @@ def build(vendor_dir: Path, log: Log, pass_fds: Sequence[int] = ()) -> None:
     log.say("sources", "taking pi's source out of its source maps")
     replace_tree(vendor_dir / PI_AGENT, pi_agent_files(vendor_dir))
     log.say("bundle", "bundling the libraries that pi imports")
-    files = build_runtime(vendor_dir, pass_fds)
+    files = build_runtime(vendor_dir, seed_tree(vendor_dir), log, pass_fds)
     digests = {name: sha256_hex(data) for name, data in files.items() if name.startswith(f"{MODULES}/")}
     stamp = _stamp(_inputs_hash(vendor_dir), digests)
     replace_tree(vendor_dir / RUNTIME, {**files, STAMP: stamp})
+    (vendor_dir / RUNTIME / CACHE).mkdir(exist_ok=True)  # boxes mount it, also where nothing warmed it
 
 
 def pi_agent_files(vendor_dir: Path) -> dict[str, bytes]:
