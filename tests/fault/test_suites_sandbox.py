@@ -98,5 +98,18 @@ def test_a_verifier_that_kills_all_it_can_gives_no_reward(tmp_path: Path) -> Non
 
 
 def test_a_workspace_that_is_gone_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(Missing, match=r"bubblewrap said '.*No such file or directory"):
-        Sandbox(tmp_path / "nowhere")
+    with (
+        Sandbox(tmp_path / "nowhere") as sandbox,
+        pytest.raises(Missing, match=r"bubblewrap said '.*No such file or directory"),
+    ):
+        sandbox.run("true")
+
+
+def test_closing_while_it_opens_is_no_missing_sandbox(tmp_path: Path) -> None:
+    for pause_s in (0.0, 0.01, 0.03, 0.06):
+        sandbox = Sandbox(tmp_path)
+        closer = threading.Timer(pause_s, sandbox.close)
+        closer.start()
+        observation = sandbox.run("true")
+        closer.join()
+        assert "cannot make" not in observation.content

@@ -40,7 +40,7 @@ class Sandbox:
         limits: SandboxLimits | None = None,
         mode: SandboxMode = "bwrap",
     ) -> None:
-        """Open it over the folder `workspace`. Raises Missing (69) with the reason where no sandbox can be made."""
+        """Open it over the folder `workspace` without waiting: where none can be made, the first call says so."""
         self._limits = limits or SandboxLimits()
         self._place = (workspace.absolute(), tuple(binds), self._limits, mode)
         self._env = _variables(self._place[0], binds) if mode == "none" else {}
@@ -56,7 +56,7 @@ class Sandbox:
     def execute(self, action: Action) -> Observation:
         """Carry out one tool call. Whatever the agent did wrong is an error observation.
 
-        Raises Missing where the sandbox had died and no other one can be made.
+        Raises Missing (69) with the reason where no sandbox can be made.
         """
         problem = _problem(action)
         if problem:

@@ -39,7 +39,7 @@ class Supervised:
     """A running supervisor. `ask` is not thread-safe; `close` may be called from any thread, also during an `ask`."""
 
     def __init__(self, workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode) -> None:
-        """Start it in `workspace` (in a box: mounted at /app). Raises Missing (69) where that is not possible."""
+        """Start it in `workspace` (in a box: mounted at /app), and do not wait for it: it opens while others work."""
         ours, theirs = socket.socketpair()
         self._socket, self._buffer = ours, bytearray()
         self._words = os.fdopen(os.memfd_create("stderr"), "r+b")
@@ -58,19 +58,43 @@ class Supervised:
 
         with theirs:
             self._process = _starter.submit(start).result()
+        self._mode, self._ready, self._closing = mode, False, False
+        with contextlib.suppress(OSError):  # it died at once: the first `ask` says so
+            self._send({**vars(limits)})
+
+    def ask(self, request: dict[str, Any], wait_s: float) -> dict[str, Any]:
+        """Give the answer to one request.
+
+        Raises SandboxDiedError, after which only `close` is left to do, and Missing (69) with the reason where it never
+        came up.
+        """
+        if not self._ready:
+            self._await_ready()
         try:
-            self.ask({**vars(limits)}, START_S)
+            self._send(request)
+        except OSError as error:
+            raise SandboxDiedError("the sandbox ended") from error
+        return self._receive(wait_s)
+
+    def _await_ready(self) -> None:
+        try:
+            self._receive(START_S)
         except SandboxDiedError as error:
+            if self._closing:
+                raise
             self._words.seek(0)
             words = self._words.read(4096)
             self.close()
-            raise _missing(words, mode) from error
+            raise _missing(words, self._mode) from error
+        self._ready = True
 
-    def ask(self, request: dict[str, Any], wait_s: float) -> dict[str, Any]:
-        """Give the answer to one request. Raises SandboxDiedError, after which only `close` is left to do."""
+    def _send(self, message: dict[str, Any]) -> None:
+        self._socket.settimeout(START_S)
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def _receive(self, wait_s: float) -> dict[str, Any]:
         try:
             self._socket.settimeout(wait_s)
-            self._socket.sendall(json.dumps(request).encode() + b"\n")
             while not self._buffer.endswith(b"\n"):
                 data = self._socket.recv(1 << 20)
                 if not data or len(self._buffer) > REPLY_MAX_BYTES:
@@ -86,8 +110,9 @@ class Supervised:
 
     def close(self) -> None:
         """End it and everything that runs in it. Gives back once they are dead. A second call does nothing."""
-        if self._words.closed:
+        if self._closing:
             return
+        self._closing = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes an `ask` in another thread, and the supervisor
         with contextlib.suppress(subprocess.TimeoutExpired):
