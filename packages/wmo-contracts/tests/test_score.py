@@ -59,3 +59,8 @@ def test_booleans_are_no_numbers():
     body["cells"][0]["reward"] = True
     with pytest.raises(ValidationError, match="reward"):
         ScoreReport.model_validate_json(json.dumps(body))
+
+
+def test_a_request_of_a_million_million_attempts_is_refused_at_once():
+    with pytest.raises(ValidationError, match="exactly the request's tasks x attempts"):
+        report(GOOD, attempts=10**12)

@@ -1,9 +1,13 @@
 """What every document shares: strict typing, the schema line, and its one text form."""
 
 import json
+import math
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+KEY_CHARS = 60
+"""How much of a bad key or number is quoted in a message."""
 
 
 class Part(BaseModel):
@@ -56,17 +60,24 @@ def _sorted(value: Any) -> Any:
 
 
 def parse_text(text: str) -> Any:
-    """Parse JSON strictly. Duplicate keys, NaN and Infinity raise ValueError, as json's own errors do."""
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    """Parse JSON strictly. Duplicate keys, NaN, Infinity and floats too large for one raise ValueError, as json does."""
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
-            raise ValueError(f"duplicate key '{key}'")
+            raise ValueError(f"duplicate key {key[:KEY_CHARS]!r}")
         result[key] = value
     return result
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):  # `1e999` is JSON, but would be written back as Infinity, which is none
+        raise ValueError(f"{digits[:KEY_CHARS]} is too large for a number")
+    return number
 
 
 def _refuse_constant(name: str) -> Any:

@@ -62,10 +62,13 @@ class ScoreReport(Part):
 
     @model_validator(mode="after")
     def _complete_and_honest(self) -> Self:
-        wanted = sorted(
-            (task, attempt) for task in self.request.task_ids for attempt in range(1, self.request.attempts + 1)
-        )
-        if [(cell.task_id, cell.attempt) for cell in self.cells] != wanted:
+        found = [(cell.task_id, cell.attempt) for cell in self.cells]
+        tasks, attempts = self.request.task_ids, self.request.attempts
+        if len(found) != len(tasks) * attempts or found != sorted(
+            (task, attempt)
+            for task in tasks
+            for attempt in range(1, attempts + 1)  # counted first: it may be 10^12
+        ):
             raise ValueError("cells must be exactly the request's tasks x attempts, one each, sorted")
         for cell in self.cells:
             if cell.passed != passes(cell.reward, self.reward_mode):

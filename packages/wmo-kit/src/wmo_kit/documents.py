@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from wmo_contracts.base import Document, Part, parse_text
 
 from wmo_kit.atomic import write_text_atomic
-from wmo_kit.errors import BadDocument, Usage
+from wmo_kit.errors import BadDocument, Usage, shown
+from wmo_kit.io_errors import naming
 
 PartT = TypeVar("PartT", bound=Part)
 DocumentT = TypeVar("DocumentT", bound=Document)
@@ -20,7 +21,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def read_document(source: str | Path, model: type[DocumentT]) -> DocumentT:
-    """Read a `wmo.*` document from a path or from stdin (`-`).
+    """Read a `wmo.*` document that a user named: a path, which may be a pipe, or `-` for stdin.
 
     Raises BadDocument, OSError, and Usage where stdin is a terminal.
     """
@@ -33,20 +34,43 @@ def read_document(source: str | Path, model: type[DocumentT]) -> DocumentT:
         with Path(source).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     value = parse_bytes(data, name)
-    found = value.get("schema") if isinstance(value, dict) else None
-    if found != model.SCHEMA:
-        raise BadDocument(f"cannot read '{name}': its schema is '{found}', wanted '{model.SCHEMA}'")
+    _check_schema(value, model, name)
     return validate(value, model, name)
 
 
 def read_json_part(path: Path, model: type[PartT]) -> PartT:
-    """Read a plain JSON file of the run directory as `model`. Raises BadDocument that names the file, OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place would block for ever
+    """Read a JSON file that a run directory keeps as `model`; of a Document, the schema line is checked, too.
+
+    Only a regular file at that very name will do. Raises BadDocument that names the file, OSError.
+    """
+    value = parse_bytes(read_regular(path, MAX_BYTES), str(path))
+    if issubclass(model, Document):
+        _check_schema(value, model, str(path))
+    return validate(value, model, str(path))
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Read a regular file of at most `limit` bytes. Raises BadDocument for a larger one or something else, OSError.
+
+    A link is refused: what it points at is not the run's. NONBLOCK: opening a FIFO must not wait for a writer.
+    """
+    if path.is_symlink():
+        raise BadDocument(f"cannot read '{path}': it is a symlink")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise BadDocument(f"cannot read '{path}': it is no regular file")
-        data = file.read(MAX_BYTES + 1)
-    return validate(parse_bytes(data, str(path)), model, str(path))
+        data = b"" if status.st_size > limit else file.read(limit + 1)
+    if status.st_size > limit or len(data) > limit:
+        raise BadDocument(f"cannot read '{path}': larger than {limit} bytes")
+    return data
+
+
+def _check_schema(value: Any, model: type[Document], name: str) -> None:
+    found = value.get("schema") if isinstance(value, dict) else None
+    if found != model.SCHEMA:
+        raise BadDocument(f"cannot read '{name}': its schema is '{shown(found)}', wanted '{model.SCHEMA}'")
 
 
 def parse_bytes(data: bytes, name: str) -> Any:
@@ -68,13 +92,16 @@ def validate(value: Any, model: type[PartT], name: str) -> PartT:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "document"
-        raise BadDocument(f"cannot read '{name}': '{where}': {first['msg'].lower()}") from error
+        raise BadDocument(f"cannot read '{name}': '{shown(where)}': {shown(first['msg'].lower())}") from error
+    except RecursionError as error:
+        raise BadDocument(f"cannot read '{name}': nested too deep") from error
 
 
 def emit(document: Document, output: str | Path = "-") -> None:
     """Give the result document: on stdout for `-`, else atomically to a file. Raises OSError."""
     if str(output) == "-":
-        sys.stdout.write(document.to_text())
-        sys.stdout.flush()
+        with naming(Path("<stdout>")):
+            sys.stdout.write(document.to_text())
+            sys.stdout.flush()
     else:
         write_text_atomic(Path(output), document.to_text())

@@ -1,5 +1,15 @@
 """Every failure that a user may see: one class is one exit code, the message says the rest (design 2)."""
 
+SHOWN_CHARS = 200
+"""How much of a value from outside a message quotes."""
+
+
+def shown(value: object, limit: int = SHOWN_CHARS) -> str:
+    """Give a value from outside for a message: one line, at most about `limit` characters, encodable as UTF-8."""
+    text = str(value)
+    cut = text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in cut)
+
 
 class WmoError(Exception):
     """A failure: a message for people (lower case, problem first, subject quoted, what to do) and an exit code."""
