@@ -1,5 +1,8 @@
 """Atomic writes: whole or not at all, symlinks written through, trees replaced without leftovers."""
 
+import resource
+import signal
+
 import pytest
 from wmo_kit.atomic import replace_tree, write_bytes_atomic, write_json_atomic
 
@@ -27,6 +30,33 @@ def test_a_failed_write_keeps_the_old_content_and_no_temp_file(tmp_path):
     path.write_text("old")
     with pytest.raises(TypeError):
         write_bytes_atomic(path, "text is no bytes")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.fixture
+def small_files():
+    """Let no file grow past 1,000 bytes: a write that fails in the middle, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_write_that_fails_names_the_file_and_not_the_temp_file(tmp_path, small_files):
+    path = tmp_path / "a"
+    path.write_text("old")
+    with pytest.raises(OSError, match="File too large") as caught:
+        write_bytes_atomic(path, b"x" * 1001)
+    assert caught.value.filename == str(path)
+    with pytest.raises(OSError, match="File too large") as caught:
+        replace_tree(tmp_path / "t", {"b": b"", "c": b"x" * 1001})
+    assert caught.value.filename == str(tmp_path / "t")
+    with pytest.raises(FileNotFoundError) as caught:
+        write_bytes_atomic(tmp_path / "none" / "a", b"")
+    assert caught.value.filename == str(tmp_path / "none" / "a")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
 

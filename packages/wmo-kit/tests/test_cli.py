@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,10 @@ def command(log, how):
     if how == "full":
         with open("/dev/full", "w") as file:
             file.write("x")
+    if how == "document":
+        from wmo_kit.documents import print_text
+
+        print_text("{}")
     if how == "bug":
         raise RuntimeError("surprise")
     if hasattr(errors, how):
@@ -72,6 +77,37 @@ def test_exit_codes(how, code):
     assert done.returncode == code
     assert done.stdout == ""
     assert ("Traceback" in done.stderr) == (how == "bug")
+
+
+def test_a_disk_error_is_one_line_with_the_file_and_what_to_do():
+    line = run("disk").stderr
+    assert line.splitlines() == [
+        "wmo-state: input/output failed: '/nonexistent/x': no such file or directory: "
+        "it was removed or never made: restore it or name another path, then run the same command again"
+    ]
+
+
+def test_a_document_that_stdout_cannot_take_is_74():
+    done = subprocess.run(
+        f'{sys.executable} -c "$PROGRAM" document > /dev/full',
+        shell=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PROGRAM": PROGRAM},
+        check=False,
+    )
+    assert done.returncode == 74
+    assert done.stderr == (
+        "wmo-state: input/output failed: '<stdout>': no space left on device: "
+        "free space there, then run the same command again\n"
+    )
+
+
+@pytest.mark.parametrize(("how", "code"), [("document", 0), ("Conflict", 78), ("disk", 74), ("bug", 70)])
+def test_words_that_stderr_cannot_take_change_no_exit_code(how, code):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", PROGRAM, how], stdout=subprocess.PIPE, stderr=full, check=False)
+    assert done.returncode == code
 
 
 def test_usage_errors_are_2_and_show_the_usage():

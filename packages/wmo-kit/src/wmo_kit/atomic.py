@@ -4,10 +4,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from wmo_contracts.base import dump_text
+
+from wmo_kit.io_errors import naming
 
 
 def write_bytes_atomic(path: Path, data: bytes) -> None:
@@ -15,20 +17,21 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
 
     A destination that is a symlink is written through: the link stays and its target is replaced.
     """
-    target = Path(os.path.realpath(path))
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-    temp = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)  # mkstemp makes 0600; evidence is for everyone who may enter the folder
-            os.fsync(file.fileno())
-        temp.replace(target)
-    except BaseException:
-        temp.unlink(missing_ok=True)
-        raise
-    fsync_directory(target.parent)
+    with naming(path):
+        target = Path(os.path.realpath(path))
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        temp = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fchmod(file.fileno(), 0o644)  # mkstemp makes 0600; evidence is for all who may enter the folder
+                os.fsync(file.fileno())
+            temp.replace(target)
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
+        fsync_directory(target.parent)
 
 
 def write_text_atomic(path: Path, text: str) -> None:
@@ -47,24 +50,29 @@ def replace_tree(directory: Path, files: Mapping[str, bytes]) -> None:
     The new tree is built and synced beside it, then takes its name. A kill leaves the old tree, the new one, or
     (between two renames) none, never a mixture. Raises OSError.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".new", dir=directory.parent))
-    try:
-        staging.chmod(0o755)
-        for name, data in files.items():
-            path = staging / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        for folder in {(staging / name).parent for name in files} | {staging}:
-            fsync_directory(folder)
-        _take_name(staging, directory)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
-    fsync_directory(directory.parent)
+    with naming(directory):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".new", dir=directory.parent))
+        try:
+            staging.chmod(0o755)
+            _fill(staging, files)
+            _take_name(staging, directory)
+        except BaseException:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+        fsync_directory(directory.parent)
+
+
+def _fill(staging: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        path = staging / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    for folder in {staging / parent for name in files for parent in PurePosixPath(name).parents} | {staging}:
+        fsync_directory(folder)
 
 
 def _take_name(staging: Path, directory: Path) -> None:

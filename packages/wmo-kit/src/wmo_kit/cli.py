@@ -9,11 +9,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
 
 from wmo_kit.errors import Terminated, Usage, WmoError
+from wmo_kit.io_errors import describe
 from wmo_kit.log import Log
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
@@ -48,6 +49,8 @@ def entry(command: click.Command) -> Callable[[], NoReturn]:
         signal.signal(signal.SIGTERM, _raise_once)
         tool = command.name or "wmo"
         code = _run(command, Log(tool, "--log-json" in sys.argv))
+        for stream in (sys.stdout, sys.stderr):
+            _let_go(stream)
         sys.exit(code)
 
     return main
@@ -77,15 +80,21 @@ def _run(command: click.Command, log: Log) -> int:
         log.say("terminated", "terminated; run the same command again to go on", code=143)
         return 143
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at exit
         return 141
     except OSError as error:
-        subject = f" '{error.filename}'" if error.filename else ""
-        log.say("error", f"input/output failed:{subject} {(error.strerror or str(error)).lower()}", code=74)
+        log.say("error", describe(error), code=74)
         return 74
     except Exception:  # noqa: BLE001  the frame is where a bug becomes exit 70 with its traceback
         log.say("bug", f"bug in {log.tool}, please report:\n{traceback.format_exc()}", code=70)
         return 70
+
+
+def _let_go(stream: TextIO) -> None:
+    """Drop what a full disk or a closed pipe did not take: the interpreter would try again at exit, and exit 120."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _raise_once(number: int, _frame: FrameType | None) -> NoReturn:

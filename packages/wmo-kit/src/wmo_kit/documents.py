@@ -100,8 +100,13 @@ def validate(value: Any, model: type[PartT], name: str) -> PartT:
 def emit(document: Document, output: str | Path = "-") -> None:
     """Give the result document: on stdout for `-`, else atomically to a file. Raises OSError."""
     if str(output) == "-":
-        with naming(Path("<stdout>")):
-            sys.stdout.write(document.to_text())
-            sys.stdout.flush()
+        print_text(document.to_text())
     else:
         write_text_atomic(Path(output), document.to_text())
+
+
+def print_text(text: str) -> None:
+    """Write text to stdout, to its end. Raises OSError that names it."""
+    with naming(Path("<stdout>")):
+        sys.stdout.write(text)
+        sys.stdout.flush()

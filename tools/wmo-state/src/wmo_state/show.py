@@ -1,11 +1,10 @@
 """What wmo-state prints of a run. Nothing here writes or takes the lock."""
 
-import sys
 from pathlib import Path
 
 from wmo_contracts.base import dump_text
 from wmo_harness.documents import to_document
-from wmo_kit.documents import emit
+from wmo_kit.documents import emit, print_text
 from wmo_kit.errors import Negative
 from wmo_population.verify import verify_run
 from wmo_population.view import best_of, next_of, view_run
@@ -13,7 +12,7 @@ from wmo_population.view import best_of, next_of, view_run
 
 def run_next(run: Path) -> None:
     """Print the next step. Raises Missing, BadDocument, OSError."""
-    sys.stdout.write(dump_text(next_of(run).model_dump(mode="json")))
+    print_text(dump_text(next_of(run).model_dump(mode="json")))
 
 
 def run_status(run: Path) -> None:
