@@ -24,7 +24,7 @@ help: ## Print this help
 	@echo
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi JOBS=n (those are the defaults)'
+	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi (the defaults), JOBS=n,'
 	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 
 setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)

@@ -27,7 +27,8 @@ def test_flag_beats_environment_beats_file(tmp_path):
     [
         ("[roles.worker]\nmodel = 1\n", "roles.worker.model"),
         ("[roles.worker]\nmodel = 'a'\nspeed = 1\n", "roles.worker.speed"),
-        ("vendro = 'x'\n", "vendro"),
+        ("vendro = 'x'\n", "'vendro': unknown key"),
+        ("[roles.worker]\nmodle = 'a'\n", "'roles.worker.modle': unknown key"),
         ("[roles\n", "wmo.toml"),
         ("roles = 3\n", "roles"),
     ],
@@ -51,3 +52,9 @@ def test_the_key_is_read_from_the_named_variable_and_kept_nowhere(tmp_path):
     assert "sk-secret" not in config.model_dump_json() + repr(config)
     with pytest.raises(Missing, match="WMO_API_KEY"):
         api_key(config.roles.worker, {})
+
+
+def test_the_file_is_found_from_a_folder_below(tmp_path):
+    (tmp_path / "wmo.toml").write_text("[roles.worker]\nmodel = 'm'\n")
+    (tmp_path / "deep/er").mkdir(parents=True)
+    assert load_config(environ={}, directory=tmp_path / "deep/er").roles.worker.model == "m"

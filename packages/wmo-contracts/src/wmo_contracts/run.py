@@ -1,8 +1,11 @@
 """The run directory's own files (the reference's format) and `wmo.run/1`, the view of a run."""
 
-from typing import Annotated, ClassVar, Literal
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from wmo_contracts.base import Document, Part
 from wmo_contracts.episode import SandboxMode
@@ -80,6 +83,11 @@ class ModelSettings(Part):
     model: str
     api_key_env: str
 
+    @property
+    def simulated(self) -> bool:
+        """True for the offline model, started by a tool itself ("offline") or by the user (known by its name)."""
+        return self.base_url == "offline" or self.model.startswith("offline-")
+
 
 class RunSettings(Part):
     """The frozen configuration of a run. `suite` is relative to the run's own folder; `seed` is what the user named."""
@@ -99,7 +107,13 @@ class RunSettings(Part):
     @property
     def simulated(self) -> bool:
         """True where the offline model plays the worker: its scores are a simulation."""
-        return self.worker.base_url == "offline"
+        return self.worker.simulated
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """Give the BLAKE2b-16 hex of a run's settings as JSON: run.json holds it, so that an edit by hand is found."""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class NextStep(Part):
@@ -131,20 +145,31 @@ class BestView(Part):
 
 
 class RunDocument(Document):
-    """`wmo.run/1`: what wmo-state prints, and (with `settings` alone) a run's run.json.
+    """`wmo.run/1`: what wmo-state prints, and (with the settings and their hash alone) a run's run.json.
 
-    `settings` is None for a run of the reference, which records none.
+    `settings` is None for a run of the reference, which records none. `settings_hash` is checked where present.
     """
 
     SCHEMA: ClassVar[str] = "wmo.run/1"
 
     settings: RunSettings | None
+    settings_hash: str | None = None
     run_dir: str = ""
     next: NextStep | None = None
     outcomes: tuple[OutcomeView, ...] = ()
     best: BestView | None = None
     completed: bool = False
     simulated: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _settings_as_hashed(cls, value: Any) -> Any:
+        """Hold the settings against their hash as they are written, with the keys that only a later version knows."""
+        if isinstance(value, dict) and isinstance(settings := value.get("settings"), dict):
+            found = settings_hash(settings)
+            if value.get("settings_hash") not in (None, found):
+                raise ValueError(f"the settings were changed: they hash to '{found}', 'settings_hash' says otherwise")
+        return value
 
 
 class RunProblem(Part):
@@ -155,7 +180,10 @@ class RunProblem(Part):
 
 
 class RunCheckDocument(Document):
-    """`wmo.run-check/1`: what `wmo-state verify` found; `slots` is the number of consumed slots that it read."""
+    """`wmo.run-check/1`: what `wmo-state verify` found; `slots` is the number of consumed slots that it read.
+
+    `unchecked` says what nothing in the run speaks for: it may have been changed, and no one can tell.
+    """
 
     SCHEMA: ClassVar[str] = "wmo.run-check/1"
 
@@ -163,3 +191,4 @@ class RunCheckDocument(Document):
     ok: bool
     slots: int
     problems: tuple[RunProblem, ...]
+    unchecked: tuple[str, ...] = ()

@@ -64,12 +64,13 @@ def load_config(
     """Resolve the configuration.
 
     `flags` are the command line's own settings by key (`vendor`); None values do not count. `environ` defaults to the
-    process environment, `directory` (where wmo.toml is looked for) to the current one. Raises BadDocument for a
-    malformed file, Conflict for an environment that contradicts itself.
+    process environment; wmo.toml is looked for in `directory` (default: the current one) and above it. Raises
+    BadDocument for a malformed file, Conflict for an environment that contradicts itself.
     """
     environment = os.environ if environ is None else environ
-    path = (directory or Path()) / CONFIG_NAME
-    values = _read_toml(path) if path.is_file() else {}
+    start = (directory or Path()).absolute()
+    path = next((folder / CONFIG_NAME for folder in (start, *start.parents) if (folder / CONFIG_NAME).is_file()), None)
+    values = _read_toml(path) if path else {}
     if environment.get("WMO_VENDOR"):
         values["vendor"] = environment["WMO_VENDOR"]
     values.update({key: value for key, value in (flags or {}).items() if value is not None})
@@ -79,9 +80,11 @@ def load_config(
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
+        # an unknown key first: where a name is misspelt, the right one is missing as well
+        first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
         where = ".".join(str(part) for part in first["loc"])
-        raise BadDocument(f"bad configuration in '{path}': '{where}': {first['msg'].lower()}") from error
+        what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].lower()
+        raise BadDocument(f"bad configuration in '{path or 'the environment'}': '{where}': {what}") from error
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -135,6 +135,10 @@ class OpenAIClient:
         return _Failed(message, transient=transient, retry_after_s=retry_after_s)
 
 
+SECRET_CHARS = 8
+"""A shorter key is none ("none", "x"): taking it out of messages would only garble them."""
+
+
 class _Bearer(AuthBase):
     """Sets the bearer token. An explicit auth also keeps requests from taking another one out of ~/.netrc."""
 
@@ -147,7 +151,7 @@ class _Bearer(AuthBase):
         return request
 
     def scrub(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
+        return text.replace(self._key, "[key]") if len(self._key) >= SECRET_CHARS else text
 
 
 def _host(base_url: str) -> str:

@@ -95,7 +95,8 @@ class Task:
 
 def load_task(path: Path) -> Task:
     """Read the task in folder `path`, whose name is the task's id. Raises BadDocument naming the file and the key."""
-    identity = path.absolute().name
+    path = path.absolute()  # without a box, commands run in the workspace, where a relative path leads elsewhere
+    identity = path.name
     if not TASK_ID.fullmatch(identity):
         raise BadDocument(f"bad task name '{identity}': the folder's name must match [a-z0-9][a-z0-9._-]*")
     settings = _read_settings(path / "task.toml")

@@ -9,7 +9,9 @@ from wmo_kit.log import Log
 EXAMPLE = """\b
 Examples:
   wmo-propose --run runs/demo && wmo-score --run runs/demo
-  wmo-propose --run runs/demo --proposer command -- claude -p "do what REQUEST.md asks"
+  wmo-state init runs/own --seed pi --suite suites/starter --slots 4 \\
+    --proposer command -- claude -p "do what REQUEST.md asks"
+  wmo-score --run runs/own && wmo-propose --run runs/own
 """
 
 
@@ -17,7 +19,11 @@ Examples:
 @click.option(
     "--run", "run_dir", required=True, type=click.Path(path_type=Path), help="The run whose next slot needs a proposal."
 )
-@click.option("--proposer", type=click.Choice(["pi", "command"]), help="Who proposes.  [default: what the run records]")
+@click.option(
+    "--proposer",
+    type=click.Choice(["pi", "command"]),
+    help="Hold this against the run's record, which decides who proposes.",
+)
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
 @click.argument("argv", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
 @common_options("wmo-propose")

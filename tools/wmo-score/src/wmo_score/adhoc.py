@@ -11,7 +11,7 @@ from wmo_contracts.score import ScoreDocument, ScoreRequest
 from wmo_harness.documents import from_document
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import write_tree
-from wmo_kit.config import OFFLINE, Config, load_config
+from wmo_kit.config import Config, load_config
 from wmo_kit.documents import read_document
 from wmo_kit.errors import Usage
 from wmo_kit.log import Log
@@ -65,7 +65,7 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
             work_dir=work_dir,
         )
         report = score(runner, options.jobs or default_jobs(), Voice(log, contender.name))
-    simulated = contender.tree is not None and worker.base_url == OFFLINE
+    simulated = contender.tree is not None and worker.settings().simulated
     return score_document(contender.name, report, simulated=simulated)
 
 
