@@ -13,7 +13,7 @@ from wmo_suites.sandbox import Sandbox
 
 Run = Callable[..., Observation]
 LIBC_SIGNALS = 0b11 << 31
-"""Signals 32 and 33 are the C library's: who starts us (GNU make, say) may have them ignored, and nobody can reset them."""
+"""Signals 32 and 33 are the C library's: who starts us (GNU make, say) may ignore them, and nobody can reset them."""
 
 
 def act(environment: Environment, name: str, **arguments: object) -> Observation:
