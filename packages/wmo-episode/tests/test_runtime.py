@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from wmo_contracts.episode import Action, Observation
-from wmo_episode.runtime import Cancelled
+from wmo_episode.runtime import EpisodeCancelled
 from wmo_kit.errors import Missing
 from wmo_models.provider import ProviderError
 
@@ -189,7 +189,7 @@ def test_cancelling_ends_running_episodes_at_once(make_runtime, environment, scr
         running = pool.submit(runtime.run, "t", "Go.", environment, cancel=cancel)
         assert asked.wait(30)
         cancel.set()
-        with pytest.raises(Cancelled):
+        with pytest.raises(EpisodeCancelled):
             running.result(30)
 
 

@@ -130,7 +130,7 @@ def test_a_closed_pipe_is_141():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_in_good_order_and_a_second_one_does_not_cut_the_clean_up(number, code):
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "sleep"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

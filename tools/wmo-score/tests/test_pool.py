@@ -2,8 +2,7 @@ import threading
 
 import pytest
 from wmo_contracts.score import CellDocument, ScoreCell
-from wmo_episode.runtime import Cancelled
-from wmo_kit.errors import BadDocument, Transient
+from wmo_kit.errors import BadDocument, Cancelled, Transient
 from wmo_score.matrix import Trial
 from wmo_score.pool import run_trials
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wmo_contracts.episode import SandboxMode
-from wmo_kit.child import ChildResult, run_child
+from wmo_kit.child import ChildResult, Flag, run_child
 from wmo_kit.errors import Missing
 from wmo_suites.box import Bind, bwrap_argv, no_box
 from wmo_suites.host import survey
@@ -26,7 +26,8 @@ NODE_INSIDE = "/opt/node"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 STREAM_CAP_BYTES = 64 * 1024
 """Kept of each stream; what a note shows is far less."""
-TERM_GRACE_S = 2.0
+TERM_GRACE_S = 1.0
+"""Between TERM and KILL. node itself ends at once; only a candidate that refuses the signal is still there."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Runner:
         *,
         shim_env: Mapping[str, str],
         timeout_s: float,
-        stop: "Stop",
+        stop: Flag,
     ) -> ChildResult:
         """Run `command` in `folder` to its end, `timeout_s` rounded up to whole seconds, or `stop`.
 
@@ -70,7 +71,7 @@ class Runner:
                 result = _start(argv, folder, None, wall_s=wall_s, stop=stop, pass_fds=(status_end,))
             finally:
                 os.close(status_end)
-            if result.returncode > 0 and b'"exit-code"' not in said.read():
+            if result.returncode > 0 and not result.cancelled and b'"exit-code"' not in said.read():
                 # an error, not a result: else a machine without boxes would score every harness 0
                 raise _not_there(command) if b"execvp" in result.stderr else no_box(result.stderr)
         return result
@@ -103,7 +104,7 @@ def _start(
     env: Mapping[str, str] | None,
     *,
     wall_s: float,
-    stop: "Stop",
+    stop: Flag,
     pass_fds: Sequence[int] = (),
 ) -> ChildResult:
     try:
@@ -126,7 +127,7 @@ def _not_there(command: Sequence[str]) -> Missing:
 
 
 @dataclass(frozen=True)
-class Stop:
+class AnyOf:
     """Set where any of its events is."""
 
     events: tuple[threading.Event, ...]

@@ -9,23 +9,25 @@ from pathlib import Path
 
 from wmo_contracts.episode import EpisodeResult, Limits, SandboxMode, Skill, ToolSpec
 from wmo_harness.source_tree import SourceTree
-from wmo_kit.errors import WmoError
+from wmo_kit.errors import Cancelled
 from wmo_models.provider import Provider
 from wmo_suites.environment import Environment
 
 from wmo_episode.layout import runner_folder
 from wmo_episode.result import Ending, conclude
-from wmo_episode.runner import INSIDE, Runner, Stop
+from wmo_episode.runner import INSIDE, AnyOf, Runner
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
 
 ENTRY_COMMAND = ("node", "--experimental-strip-types", "entry.ts")
 
 
-class Cancelled(WmoError):
-    """The episode was cancelled from outside: there is no result."""
+class EpisodeCancelled(Cancelled):
+    """The episode was cancelled from outside. `partial` is evidence of what was done until then, no result."""
 
-    code = 130
+    def __init__(self, task_id: str, partial: EpisodeResult) -> None:
+        super().__init__(f"the episode of '{task_id}' was cancelled")
+        self.partial = partial
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class PiRuntime:
 
         `environment` stays the caller's to close, except where an action of it outlasts the grace or the run is
         cancelled: then it is closed here. `command` runs in the runner's folder with `node` first on its PATH.
-        Raises Cancelled, Missing (node or bubblewrap), OSError where the folder cannot be made (then nothing was
+        Raises EpisodeCancelled, Missing (node or bubblewrap), OSError where the folder cannot be made (then nothing was
         started), and whatever the environment or the model client raised by failing themselves.
         """
         watch = _Watch()
@@ -78,18 +80,19 @@ class PiRuntime:
                     folder,
                     shim_env={"PI_SHIM_URL": shim.url, "PI_SHIM_TOKEN": shim.token},
                     timeout_s=self.limits.timeout_s,
-                    stop=Stop((session.ended, cancelled)),
+                    stop=AnyOf((session.ended, cancelled)),
                 )
                 patience_s = 0.0 if cancelled.is_set() else self.limits.grace_s
                 watch.mark("ended")
             finally:
                 shim.close(patience_s)
             hidden = {shim.url: "http://shim", shim.address: "shim", shim.token: "TOKEN", str(folder): INSIDE}
+        timings = watch.phases(session.moments()) | session.spent()
         if cancelled.is_set() and (session.done is None or session.provider_error is not None):
-            raise Cancelled("the episode was cancelled")  # first: what fails now fails for that reason
+            cut = Ending(None, None, hidden=hidden)  # not the session's own: what fails now fails for that reason
+            raise EpisodeCancelled(task_id, conclude(task_id, cut, session.steps, session.usage, timings))
         if session.failure is not None:
             raise session.failure
-        timings = watch.phases(session.moments()) | session.spent()
         ending = Ending(session.done, session.provider_error, child, math.ceil(self.limits.timeout_s), hidden)
         return conclude(task_id, ending, session.steps, session.usage, timings)
 

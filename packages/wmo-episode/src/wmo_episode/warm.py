@@ -15,7 +15,7 @@ from wmo_harness.surfaces import parse_tree
 from wmo_harness.tool_policy import SUBMIT, tool_specs
 
 from wmo_episode.layout import runner_folder
-from wmo_episode.runner import Runner, Stop
+from wmo_episode.runner import AnyOf, Runner
 from wmo_episode.runtime import ENTRY_COMMAND
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
@@ -36,7 +36,7 @@ def warm_compile_cache(runtime: Path, seed: SourceTree) -> bool:
         shim = Shim(session)
         try:
             env = {"PI_SHIM_URL": shim.url, "PI_SHIM_TOKEN": shim.token}
-            never = Stop(())  # node writes the cache when it ends by itself, after /done
+            never = AnyOf(())  # node writes the cache when it ends by itself, after /done
             runner.run(ENTRY_COMMAND, folder, shim_env=env, timeout_s=WARM_TIMEOUT_S, stop=never)
         finally:
             shim.close(0)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 POLL_S = 0.01
+GRACE_S = 1.5
+"""How long a child has between TERM and KILL: nothing may be left two seconds after we were asked to stop."""
 PIPE_GRACE_S = 1.0
 """How long the pipes may stay open after the group was killed: a process that left the group can hold them for ever."""
 
@@ -73,7 +75,7 @@ def run_child(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     wall_s: float,
-    grace_s: float = 2.0,
+    grace_s: float = GRACE_S,
     cap_bytes: int = 1 << 20,
     cancel: Flag | None = None,
     pass_fds: Sequence[int] = (),

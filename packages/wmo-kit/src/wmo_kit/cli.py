@@ -8,7 +8,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
@@ -16,6 +15,7 @@ import click
 from wmo_kit.errors import Terminated, Usage, WmoError
 from wmo_kit.io_errors import describe
 from wmo_kit.log import Log
+from wmo_kit.signals import handle_stopping, raise_stop
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
@@ -45,8 +45,7 @@ def entry(command: click.Command) -> Callable[[], NoReturn]:
     """Give the console script of `command`: runs it on sys.argv and exits with the code of design 2's table."""
 
     def main() -> NoReturn:
-        signal.signal(signal.SIGINT, _raise_once)
-        signal.signal(signal.SIGTERM, _raise_once)
+        handle_stopping(raise_stop)
         tool = command.name or "wmo"
         code = _run(command, Log(tool, "--log-json" in sys.argv))
         for stream in (sys.stdout, sys.stderr):
@@ -76,9 +75,10 @@ def _run(command: click.Command, log: Log) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         log.say("interrupted", "interrupted; run the same command again to go on", code=130)
         return 130
-    except Terminated:
-        log.say("terminated", "terminated; run the same command again to go on", code=143)
-        return 143
+    except Terminated as error:
+        how = "terminated" if error.number == signal.SIGTERM else "the terminal is gone"
+        log.say("terminated", f"{how}; run the same command again to go on", code=error.code)
+        return error.code
     except BrokenPipeError:
         return 141
     except OSError as error:
@@ -95,10 +95,3 @@ def _let_go(stream: TextIO) -> None:
         stream.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _raise_once(number: int, _frame: FrameType | None) -> NoReturn:
-    """Turn the first INT or TERM into an exception and ignore the next: a second Ctrl-C must not cut the clean-up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt if number == signal.SIGINT else Terminated

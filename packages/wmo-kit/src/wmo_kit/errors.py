@@ -1,5 +1,7 @@
 """Every failure that a user may see: one class is one exit code, the message says the rest (design 2)."""
 
+import signal
+
 SHOWN_CHARS = 200
 """How much of a value from outside a message quotes."""
 
@@ -63,5 +65,20 @@ class Conflict(WmoError):
     code = 78
 
 
+class Cancelled(WmoError):
+    """Work was cut short because a stop was asked for: there is no result."""
+
+    code = 130
+
+
 class Terminated(BaseException):
-    """SIGTERM arrived. No `Exception`, so that no handler for ordinary failures can swallow it."""
+    """SIGTERM or SIGHUP arrived. No `Exception`, so that no handler for ordinary failures can swallow it."""
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__(number)
+        self.number = signal.Signals(number)
+
+    @property
+    def code(self) -> int:
+        """The exit code: 143 for TERM, 129 for HUP."""
+        return 128 + self.number

@@ -3,6 +3,8 @@
 import os
 import shutil
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +24,9 @@ OUTPUT_NAME = "output.txt"
 OUTPUT_CAP_BYTES = 256 << 10
 TAIL_CHARACTERS = 500
 
+Guard = Callable[[Callable[[], None]], AbstractContextManager[None]]
+"""Has a function called where work must end at once while its context lasts (wmo_kit.stopping.Stop.calling)."""
+
 
 class NoReward(Transient):
     """A verifier gave no readable reward: an infrastructure failure, never a score of 0."""
@@ -29,30 +34,41 @@ class NoReward(Transient):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verifier's word. `reward` is 0 to 1; `tests` None where it counted none; `note` says what else is odd."""
+    """A verifier's word. `reward` is 0 to 1; `tests` None where it counted none; `note` says what else is odd.
+
+    `cut_short`: test.sh was ended from outside after it had written its reward, but not by its timeout.
+    """
 
     reward: float
     tests: CellTests | None
     note: str = ""
+    cut_short: bool = False
     timings: dict[str, float] = field(default_factory=dict)
 
 
 def verify(
-    task: Task, workspace: Path, logs_dir: Path, *, mode: SandboxMode = "bwrap", shared: Sandbox | None = None
+    task: Task,
+    workspace: Path,
+    logs_dir: Path,
+    *,
+    mode: SandboxMode = "bwrap",
+    shared: Sandbox | None = None,
+    guard: Guard | None = None,
 ) -> Verdict:
     """Run the task's verifier over `workspace`; what it writes and prints is kept in `logs_dir`/verifier, made fresh.
 
     It runs in a sandbox of its own or, with `shared`, in the episode's, which must have been opened with
     `shared_binds` and is closed here, before the verdict is read. What the agent left running has the verifier's rights
     there: a shared verdict is only as honest as the agent. A written reward stands, whatever test.sh's exit code or
-    timeout. Raises NoReward (75) where there is none to read, Missing (69), OSError.
+    timeout. `guard` may close the fresh sandbox, which ends the verifier (the shared one is the caller's to close).
+    Raises NoReward (75) where there is none to read, Missing (69), OSError.
     """
     logs = logs_dir / "verifier"
     started = time.monotonic()
     if shared is None:
         remove_workspace(logs)
         logs.mkdir(parents=True)
-        ended = _run_fresh(task, workspace, logs, mode)
+        ended = _run_fresh(task, workspace, logs, mode, guard)
     else:
         ended = _run_shared(task, logs, shared)
     seconds = time.monotonic() - started
@@ -69,7 +85,8 @@ def verify(
     except BadVerdictError as error:
         tests = None
         notes.append(f"no test counts: {error}")
-    return Verdict(reward, tests, "; ".join(notes), {"verifier": seconds})
+    cut_short = ended.exit_code is None and not ended.timed_out
+    return Verdict(reward, tests, "; ".join(notes), cut_short, {"verifier": seconds})
 
 
 def shared_binds(task: Task, logs_dir: Path, scratch: Path) -> tuple[Bind, ...]:
@@ -87,10 +104,13 @@ def shared_binds(task: Task, logs_dir: Path, scratch: Path) -> tuple[Bind, ...]:
     return (Bind(tests, TESTS_INSIDE), Bind(logs, LOGS_INSIDE, writable=True))
 
 
-def _run_fresh(task: Task, workspace: Path, logs: Path, mode: SandboxMode) -> Observation:
+def _run_fresh(task: Task, workspace: Path, logs: Path, mode: SandboxMode, guard: Guard | None) -> Observation:
     limits = replace(task.limits, output_cap_bytes=OUTPUT_CAP_BYTES)
     binds = (Bind(task.tests, TESTS_INSIDE), Bind(logs, LOGS_INSIDE, writable=True))
-    with Sandbox(workspace, binds=binds, limits=limits, mode=mode) as sandbox:
+    with (
+        Sandbox(workspace, binds=binds, limits=limits, mode=mode) as sandbox,
+        guard(sandbox.close) if guard else nullcontext(),
+    ):
         return sandbox.run(COMMAND, timeout_s=task.verifier_timeout_s)
 
 

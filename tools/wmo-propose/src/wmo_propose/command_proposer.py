@@ -13,6 +13,7 @@ from wmo_contracts.episode import SandboxMode
 from wmo_kit.child import ChildResult, run_child
 from wmo_kit.config import KEY_VARIABLE
 from wmo_kit.errors import Missing
+from wmo_kit.stopping import Stop
 from wmo_suites.box import Bind, bwrap_argv, check_bwrap
 
 from wmo_propose.request import first_line
@@ -32,13 +33,20 @@ class CommandProposer:
     mode: SandboxMode
     wall_s: float = TURN_WALL_S
 
-    def take_turn(self, workspace: Workspace) -> Turn:
-        """Run the command to its end or its wall budget. Raises Missing where it, or bubblewrap, is not there."""
+    def take_turn(self, workspace: Workspace, stop: Stop) -> Turn:
+        """Run the command to its end, its wall budget or `stop`. Raises Missing where it, or bubblewrap, is absent."""
         command = ["env", "-u", KEY_VARIABLE, _find(self.argv[0]), *self.argv[1:]]  # the workers' key is not its own
         if self.mode == "bwrap":
             command = self._boxed(command, workspace)
         request = (workspace.root / REQUEST).read_bytes()
-        result = run_child(command, cwd=workspace.root, stdin=request, wall_s=self.wall_s, cap_bytes=STREAM_CAP_BYTES)
+        result = run_child(
+            command,
+            cwd=workspace.root,
+            stdin=request,
+            wall_s=self.wall_s,
+            cap_bytes=STREAM_CAP_BYTES,
+            cancel=stop.event,
+        )
         return _turn(self.argv, result, self.wall_s)
 
     def _boxed(self, command: Sequence[str], workspace: Workspace) -> list[str]:
@@ -60,7 +68,9 @@ def _find(program: str) -> str:
 def _turn(argv: Sequence[str], result: ChildResult, wall_s: float) -> Turn:
     stdout, stderr = (stream.decode(errors="replace") for stream in (result.stdout, result.stderr))
     problem, stop_reason = "", "submitted"
-    if result.timed_out:
+    if result.cancelled:
+        stop_reason = "cancelled"
+    elif result.timed_out:
         problem, stop_reason = f"the command took longer than {wall_s:g} s", "timeout"
     elif result.returncode != 0:
         said = _last_line(stderr) or _last_line(stdout)
@@ -71,11 +81,13 @@ def _turn(argv: Sequence[str], result: ChildResult, wall_s: float) -> Turn:
         "argv": list(argv),
         "exit_code": result.returncode,
         "timed_out": result.timed_out,
+        "cancelled": result.cancelled,
         "stdout": stdout,
         "stderr": stderr,
         "timings": {"seconds": result.seconds},
     }
-    return Turn(stop_reason=stop_reason, summary=_last_line(stdout), events=events, problem=problem)
+    summary = _last_line(stdout)
+    return Turn(stop_reason=stop_reason, summary=summary, events=events, problem=problem, cut_short=result.cancelled)
 
 
 def _last_line(text: str) -> str:

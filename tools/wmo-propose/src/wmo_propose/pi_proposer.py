@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from wmo_contracts.episode import EpisodeResult, Limits, SandboxMode
-from wmo_episode.runtime import PiRuntime
+from wmo_episode.runtime import EpisodeCancelled, PiRuntime
 from wmo_harness.pi_agent import runtime_dir, seed_tree
 from wmo_harness.tool_policy import tool_specs
+from wmo_kit.stopping import Stop
 from wmo_models.provider import Provider
 from wmo_suites.box import Bind
 from wmo_suites.limits import SandboxLimits
@@ -42,8 +44,8 @@ class PiProposer:
     work: Path
     context_window: int | None = None
 
-    def take_turn(self, workspace: Workspace) -> Turn:
-        """Let pi work to its end. Raises Missing (pi, node, bubblewrap), Negative where pi's source was changed."""
+    def take_turn(self, workspace: Workspace, stop: Stop) -> Turn:
+        """Let pi work to its end or to `stop`. Raises Missing (pi, node, bubblewrap), Negative for a changed pi."""
         pi = PiRuntime(
             provider=self.provider,
             files=seed_tree(self.vendor_dir),
@@ -62,8 +64,15 @@ class PiProposer:
         )
         limits = SandboxLimits(command_timeout_s=COMMAND_TIMEOUT_S)
         message = MESSAGE.format(where=f" ({INSIDE})" if self.mode == "bwrap" else "")
-        with Sandbox(workspace.root, binds=self._binds(workspace), limits=limits, mode=self.mode) as sandbox:
-            return _turn(pi.run("propose", message, sandbox))
+        binds = self._binds(workspace)
+        with (
+            Sandbox(workspace.root, binds=binds, limits=limits, mode=self.mode) as sandbox,
+            stop.calling(sandbox.close),
+        ):
+            try:
+                return _turn(pi.run("propose", message, sandbox, cancel=stop.event))
+            except EpisodeCancelled as cancelled:
+                return _cut_short(cancelled.partial)
 
     def _binds(self, workspace: Workspace) -> Sequence[Bind]:
         """Give the read-only mounts of a box; without one, the workspace holds links."""
@@ -80,12 +89,20 @@ def _turn(result: EpisodeResult) -> Turn:
         outage = f"the proposer did not start: {result.note}"
     elif result.stop_reason != "submitted":
         problem = f"the agent did not submit, its turn ended with '{result.stop_reason}'"
-    events = {key: value for key, value in result.to_json().items() if key not in ("schema", "task_id")}
     return Turn(
         stop_reason=result.stop_reason,
         summary=first_line(result.answer),
-        events={"proposer": "pi", **events},
+        events=_events(result),
         problem=problem,
         outage=outage,
         usage=result.usage,
     )
+
+
+def _cut_short(partial: EpisodeResult) -> Turn:
+    return Turn(stop_reason="cancelled", summary="", events=_events(partial), cut_short=True, usage=partial.usage)
+
+
+def _events(result: EpisodeResult) -> dict[str, Any]:
+    events = {key: value for key, value in result.to_json().items() if key not in ("schema", "task_id")}
+    return {"proposer": "pi", **events}

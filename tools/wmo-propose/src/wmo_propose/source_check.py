@@ -11,11 +11,11 @@ from pathlib import Path
 from wmo_contracts.base import Part
 from wmo_contracts.episode import SandboxMode
 from wmo_episode.layout import runner_folder
-from wmo_episode.runner import Runner, Stop
+from wmo_episode.runner import Runner
 from wmo_harness.source_tree import SourceTree
-from wmo_kit.child import ChildResult
+from wmo_kit.child import ChildResult, Flag
 from wmo_kit.documents import parse_bytes, validate
-from wmo_kit.errors import BadDocument
+from wmo_kit.errors import BadDocument, Cancelled
 
 SCRIPT = Path(__file__).parent / "data" / "gate.mjs"
 CHECK_WALL_S = 120.0
@@ -31,22 +31,25 @@ class GateAnswer(Part):
 
 @dataclass(frozen=True)
 class SourceGate:
-    """Checks trees with the runtime of vendor/runtime; `work` is where their folders are made for the while."""
+    """Checks trees with the runtime of vendor/runtime, until `cancel`; `work` is where their folders are made."""
 
     runtime: Path
     mode: SandboxMode
     work: Path
+    cancel: Flag
 
     def __call__(self, tree: SourceTree, link: bool) -> Sequence[str]:
         """Give every problem of the tree's source; with `link`, of the imports that the entry reaches, too.
 
-        Raises Missing where node or bubblewrap cannot be started, OSError.
+        Raises Missing where node or bubblewrap cannot be started, Cancelled, OSError.
         """
         runner = Runner(self.runtime, self.mode)
         with runner_folder(tree, runner.modules, self.work) as folder:
             shutil.copyfile(SCRIPT, folder / SCRIPT.name)
             command = ["node", "--experimental-vm-modules", SCRIPT.name, ".", *(["--link"] if link else [])]
-            result = runner.run(command, folder, shim_env={}, timeout_s=CHECK_WALL_S, stop=Stop(()))
+            result = runner.run(command, folder, shim_env={}, timeout_s=CHECK_WALL_S, stop=self.cancel)
+        if result.cancelled:
+            raise Cancelled("the check of the source was cancelled")
         return _problems(result)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from wmo_contracts.episode import Usage
+from wmo_kit.stopping import Stop
 
 from wmo_propose.workspace import Workspace
 
@@ -17,8 +18,8 @@ class Turn:
     """How a turn ended.
 
     `problem` says why it is no submission, "" where it is one. `outage` says what failed around the agent, "" where
-    nothing did: such a turn says nothing about the candidate, and its slot stays unspent. `events` is the evidence, as
-    JSON values; wall times only below a key `timings`.
+    nothing did: such a turn says nothing about the candidate, and its slot stays unspent. Neither does one that is
+    `cut_short`, by a signal to us. `events` is the evidence, as JSON values; wall times only below a key `timings`.
     """
 
     stop_reason: str
@@ -26,12 +27,13 @@ class Turn:
     events: Mapping[str, Any]
     problem: str = ""
     outage: str = ""
+    cut_short: bool = False
     usage: Usage = field(default_factory=Usage)
 
 
 class TurnTaker(Protocol):
     """A coding agent that edits `workspace.candidate`."""
 
-    def take_turn(self, workspace: Workspace) -> Turn:
-        """Let the agent work to its end or to TURN_WALL_S. Raises Missing where it cannot start."""
+    def take_turn(self, workspace: Workspace, stop: Stop) -> Turn:
+        """Let the agent work to its end, to TURN_WALL_S or to `stop`. Raises Missing where it cannot start."""
         ...

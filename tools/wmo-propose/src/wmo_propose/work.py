@@ -14,8 +14,9 @@ from wmo_harness.surfaces import parse_tree
 from wmo_harness.tree_io import read_tree
 from wmo_kit.config import Config, load_config
 from wmo_kit.documents import emit
-from wmo_kit.errors import BadDocument, Conflict, Negative, Transient
+from wmo_kit.errors import BadDocument, Cancelled, Conflict, Negative, Transient
 from wmo_kit.log import Log
+from wmo_kit.stopping import Stop, deferred_signals
 from wmo_models.endpoint import open_provider
 from wmo_population.events import append_event
 from wmo_population.outcomes import CandidateProposalError
@@ -31,6 +32,9 @@ from wmo_propose.settings import proposer_config, proposer_settings
 from wmo_propose.source_check import SourceGate
 from wmo_propose.turn import Turn, TurnTaker
 from wmo_propose.workspace import build_workspace, manifest
+
+GATE_GRACE_S = 1.0
+"""How long the check of a finished turn may still take after a signal; on an idle machine it takes 0.3 s."""
 
 
 def run(log: Log, run_dir: Path, *, vendor: Path | None, proposer: str | None, argv: Sequence[str]) -> None:
@@ -78,9 +82,19 @@ def _propose(
     slot, started = opened.next.slot, time.monotonic()
     log.say("proposing", f"slot {slot}: the proposer '{settings.kind}' is at work", slot=slot)
     vendor_dir = find_vendor_dir(config.vendor, Path.cwd())
-    gate = SourceGate(runtime_dir(vendor_dir), opened.settings.sandbox, opened.work_dir)
-    with _turn_taker(opened, settings, config, vendor_dir) as agent:
-        turn, checked = _take_turn(opened, agent, gate)
+    runtime = runtime_dir(vendor_dir)
+    with _turn_taker(opened, settings, config, vendor_dir) as agent, deferred_signals() as stop:
+        # a turn that came to its end is paid for: a signal after that waits for the verdict, within GATE_GRACE_S
+        gate = SourceGate(runtime, opened.settings.sandbox, opened.work_dir, stop.overdue(GATE_GRACE_S))
+        turn, checked = _take_turn(opened, agent, gate, stop)
+        return _conclude(opened, turn, checked, started)
+
+
+def _conclude(
+    opened: RecordedRun, turn: Turn, checked: Checked, started: float
+) -> CandidateDocument | RejectionDocument:
+    """Keep the verdict on a turn that began at `started` (time.monotonic()), and commit it."""
+    slot = opened.next.slot
     directory = opened.proposal_dir(slot)
     status = _verdict(turn, checked)
     error = None
@@ -115,8 +129,11 @@ def _turn_taker(
         yield PiProposer(provider, vendor_dir, mode, opened.work_dir, config.roles.proposer.context_window)
 
 
-def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate) -> tuple[Turn, Checked]:
-    """Let the agent work on a fresh workspace and check what it left. Raises Transient for an outage."""
+def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: Stop) -> tuple[Turn, Checked]:
+    """Let the agent work on a fresh workspace and check what it left.
+
+    Raises Transient for an outage and Cancelled where `stop` came before the turn's end, the evidence kept in both.
+    """
     slot, seed = opened.next.slot, opened.plan.seed
     spec = parse_tree(seed)
     history = manifest(opened.layout, opened.state.entries)
@@ -124,12 +141,16 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate) -> tuple
     root = opened.work_dir / f"propose-slot-{slot:04d}"
     workspace = build_workspace(root, opened.layout, history, seed, request, link=opened.settings.sandbox == "none")
     directory = opened.proposal_dir(slot)
+    if stop.event.is_set():
+        raise Cancelled(f"the turn for slot {slot} was not begun")
     open_evidence(directory, request)
     try:
-        turn = agent.take_turn(workspace)
+        turn = agent.take_turn(workspace, stop)
     finally:
         workspace.unlock()
     write_events(directory, turn.events)
+    if turn.cut_short:
+        raise Cancelled(f"the turn for slot {slot} was cancelled")
     if turn.outage:
         raise Transient(f"{turn.outage}; slot {slot} is not consumed: run the same command again to go on")
     return turn, check_candidate(workspace.candidate, spec, turn.problem, gate)

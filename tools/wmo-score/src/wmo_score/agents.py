@@ -10,7 +10,7 @@ from typing import Protocol
 
 from wmo_contracts.episode import EpisodeResult, ModelRef, SandboxMode
 from wmo_episode.documents import episode_document
-from wmo_episode.runtime import PiRuntime
+from wmo_episode.runtime import EpisodeCancelled, PiRuntime
 from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import HarnessSpec, parse_tree
@@ -123,7 +123,11 @@ class HarnessAgent:
             mode=self.mode,
             work=self.work_dir,
         )
-        result = runtime.run(desk.task.id, desk.task.instruction, desk.sandbox, cancel=desk.cancel)
+        try:
+            result = runtime.run(desk.task.id, desk.task.instruction, desk.sandbox, cancel=desk.cancel)
+        except EpisodeCancelled as cancelled:
+            write_text_atomic(desk.folder / RESULT, cancelled.partial.to_text())
+            raise
         write_text_atomic(desk.folder / RESULT, result.to_text())
         if result.stop_reason == "provider_error":
             raise Transient(f"the model failed: {result.note}")

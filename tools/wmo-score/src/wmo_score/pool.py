@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from threading import Event
 
 from wmo_contracts.score import CellDocument
-from wmo_episode.runtime import Cancelled
-from wmo_kit.errors import Transient
+from wmo_kit.errors import Cancelled, Transient
 
 from wmo_score.matrix import Trial
 

@@ -10,12 +10,12 @@ from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_kit.errors import Transient
 from wmo_kit.log import Log
 from wmo_kit.progress import WorkProgress
+from wmo_kit.stopping import deferred_signals
 from wmo_suites.task import Task, task_digest
 
 from wmo_score.cells import read_cells
 from wmo_score.matrix import Conditions, Plan, Subject, Trial, make_plan, make_report, trials
 from wmo_score.pool import run_trials
-from wmo_score.stopping import deferred_signals
 from wmo_score.trial import TrialRunner
 
 MAX_JOBS = 8

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from wmo_contracts.episode import EpisodeResult, SandboxMode
 from wmo_contracts.score import CellDocument, passes
-from wmo_episode.runtime import Cancelled
-from wmo_kit.errors import Transient
+from wmo_kit.errors import Cancelled, Transient
+from wmo_kit.stopping import Stop
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task
 from wmo_suites.verifier import OUTPUT_NAME, Verdict, shared_binds, verify
@@ -19,7 +19,6 @@ from wmo_score.agents import Agent, Desk
 from wmo_score.cells import set_aside, start_folder, write_cell
 from wmo_score.matrix import Subject, Trial, make_cell
 from wmo_score.notes import cell_note
-from wmo_score.stopping import Stop
 
 
 @dataclass(frozen=True)
@@ -35,18 +34,18 @@ class TrialRunner:
     def run(self, trial: Trial, stop: Stop) -> CellDocument:
         """Run `trial` to its verdict; its folder then holds all evidence, cell.json last. Call it from a thread.
 
-        Raises Transient where there is no verdict (the evidence is set aside), Cancelled where `stop` cut it short,
-        BadDocument, Missing, OSError.
+        Raises Transient where there is no verdict, Cancelled where `stop` cut it short (in both cases the evidence is
+        set aside), BadDocument, Missing, OSError.
         """
         started = time.monotonic()
         folder = start_folder(self.evidence, trial)
         try:
             with self._room(trial) as room:
                 result, verdict, timings = self._play(self.tasks[trial.task_id], room, folder, stop)
-        except Transient:
-            if stop.event.is_set():
-                raise Cancelled(f"'{trial}' was cancelled") from None
+        except (Transient, Cancelled) as error:
             set_aside(folder)
+            if stop.event.is_set():
+                raise Cancelled(f"'{trial}' was cancelled") from error
             raise
         cell = make_cell(
             self.subject,
@@ -79,14 +78,15 @@ class TrialRunner:
         copy_workspace(task, workspace)
         binds = (*self.agent.binds(task), *shared_binds(task, folder, room))
         begun = time.monotonic()
-        with Sandbox(workspace, binds=binds, limits=task.limits, mode=mode) as sandbox, stop.closing(sandbox):
+        verdict: Verdict | None = None
+        with Sandbox(workspace, binds=binds, limits=task.limits, mode=mode) as sandbox, stop.calling(sandbox.close):
             result = self.agent.work(Desk(task, workspace, sandbox, folder, stop.event))
+            _refuse_cut(task, cut=stop.event.is_set())
             worked = time.monotonic()
-            shares = task.verifier_environment == "shared"
-            verdict = verify(task, workspace, folder, mode=mode, shared=sandbox) if shares else None
-        if stop.event.is_set():
-            raise Cancelled(f"the attempt at '{task.id}' was cancelled")
-        verdict = verdict or verify(task, workspace, folder, mode=mode)
+            if task.verifier_environment == "shared":
+                verdict = verify(task, workspace, folder, mode=mode, shared=sandbox)
+        verdict = verdict or verify(task, workspace, folder, mode=mode, guard=stop.calling)
+        _refuse_cut(task, cut=stop.event.is_set() and verdict.cut_short)
         return result, verdict, {"agent": round(worked - begun, 4), "verifier": round(verdict.timings["verifier"], 4)}
 
     def _note(self, result: EpisodeResult | None, verdict: Verdict, folder: Path) -> str:
@@ -96,3 +96,9 @@ class TrialRunner:
             verdict_note=verdict.note,
             output=(folder / "verifier" / OUTPUT_NAME).read_text("utf-8"),
         )
+
+
+def _refuse_cut(task: Task, *, cut: bool) -> None:
+    """Raise Cancelled where the agent or the verifier may have been ended by the stop: their work is no result."""
+    if cut:
+        raise Cancelled(f"the attempt at '{task.id}' was cancelled")

@@ -9,7 +9,7 @@ from pathlib import Path
 from wmo_contracts.episode import EpisodeDocument
 from wmo_episode.documents import Episode, read_episode
 from wmo_episode.result import Ending, conclude
-from wmo_episode.runtime import PiRuntime
+from wmo_episode.runtime import EpisodeCancelled, PiRuntime
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
 from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
@@ -18,6 +18,7 @@ from wmo_kit.config import Config, load_config
 from wmo_kit.documents import emit
 from wmo_kit.errors import Conflict
 from wmo_kit.log import Log
+from wmo_kit.stopping import Stop, deferred_signals
 from wmo_models.endpoint import open_provider
 from wmo_models.provider import Provider
 from wmo_suites.limits import SandboxLimits
@@ -27,20 +28,33 @@ from wmo_suites.workspace import copy_workspace, remove_workspace
 
 
 def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequence[str]) -> None:
-    """Play the episode of the document `episode` and print its result.
+    """Play the episode of the document `episode` and print its result; after a signal, what there is of it.
 
     Raises BadDocument, Conflict, Missing, OSError, and whatever sandbox or model client raise by failing themselves.
     """
     config = load_config(flags={"vendor": vendor})
     found = read_episode(episode)
     _check_model(found.document, config)
-    with open_provider(config, found.document.model.role) as provider, _open_sandbox(found) as sandbox:
-        if command:
-            runtime = runtime_dir(find_vendor_dir(config.vendor, Path.cwd()))
-            agent = _runtime(found.document, found.files, provider, runtime, port)
-            emit(agent.run(found.document.task.id, found.document.task.instruction, sandbox, command=command))
+    runtime = runtime_dir(find_vendor_dir(config.vendor, Path.cwd())) if command else None
+    with (
+        open_provider(config, found.document.model.role) as provider,
+        _open_sandbox(found) as sandbox,
+        deferred_signals() as stop,
+    ):
+        if runtime:
+            _play(_runtime(found.document, found.files, provider, runtime, port), found, sandbox, command, stop)
         else:
-            _serve(log, found.document, provider, sandbox, port)
+            _serve(log, Session(_brief(found.document), provider, sandbox), port, stop)
+
+
+def _play(agent: PiRuntime, episode: Episode, sandbox: Sandbox, command: Sequence[str], stop: Stop) -> None:
+    task = episode.document.task
+    try:
+        with stop.calling(sandbox.close):
+            emit(agent.run(task.id, task.instruction, sandbox, command=command, cancel=stop.event))
+    except EpisodeCancelled as cancelled:
+        emit(cancelled.partial)
+        raise
 
 
 def _check_model(document: EpisodeDocument, config: Config) -> None:
@@ -87,9 +101,8 @@ def _runtime(document: EpisodeDocument, files: SourceTree, provider: Provider, r
     )
 
 
-def _serve(log: Log, document: EpisodeDocument, provider: Provider, sandbox: Sandbox, port: int) -> None:
-    """Serve until /done, Ctrl-C or TERM, and print the result in each case. There is no wall budget: a person plays."""
-    brief = Brief(
+def _brief(document: EpisodeDocument) -> Brief:
+    return Brief(
         document.task.id,
         document.task.instruction,
         document.system,
@@ -97,17 +110,21 @@ def _serve(log: Log, document: EpisodeDocument, provider: Provider, sandbox: San
         document.skills,
         document.limits,
     )
-    session = Session(brief, provider, sandbox)
+
+
+def _serve(log: Log, session: Session, port: int, stop: Stop) -> None:
+    """Serve until /done or a signal, and print the result in each case. There is no wall budget: a person plays."""
     shim = Shim(session, port=port)
     patience_s = 0.0
     try:
         log.say("ready", f"ready {shim.url} token={shim.token}", url=shim.url, token=shim.token)
-        session.ended.wait()
-        patience_s = document.limits.grace_s
+        with stop.calling(session.ended.set):
+            session.ended.wait()
+        patience_s = 0.0 if stop.event.is_set() else session.brief.limits.grace_s
     finally:
         shim.close(patience_s)
         if session.failure is None:
             ending = Ending(session.done, session.provider_error)
-            emit(conclude(document.task.id, ending, session.steps, session.usage, session.spent()))
+            emit(conclude(session.brief.task_id, ending, session.steps, session.usage, session.spent()))
     if session.failure is not None:
         raise session.failure
