@@ -173,7 +173,7 @@ def test_a_run_of_the_reference_is_read(state, reference, shell, place):
     assert [outcome["kind"] for outcome in view["outcomes"]] == ["scored", "scored", "invalid", "scored", "scored"]
     assert state("verify run-complete")[:2] == (
         0,
-        {"schema": "wmo.run-check/1", "run_dir": "run-complete", "ok": True, "slots": 5, "problems": []},
+        {"schema": "wmo.run-check/1", "run_dir": "run-complete", "ok": True, "slots": 5, "problems": [], "unchecked": []},
     )
     best = shell("wmo-state best run-complete | wmo-materialize --into best", cwd=place)
     assert best.returncode == 0

@@ -42,7 +42,7 @@ def fresh(tmp_path, replay):
 
 def test_the_record_holds_the_settings_and_nothing_else(fresh, replay):
     document = json.loads((fresh / "run.json").read_text())
-    assert list(document) == ["schema", "settings"]
+    assert list(document) == ["schema", "settings", "settings_hash"]
     assert document["schema"] == "wmo.run/1"
     assert read_settings(fresh) == settings_of(replay())
 

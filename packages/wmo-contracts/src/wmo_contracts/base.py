@@ -60,7 +60,7 @@ def _sorted(value: Any) -> Any:
 
 
 def parse_text(text: str) -> Any:
-    """Parse JSON strictly. Duplicate keys, NaN, Infinity and floats too large for one raise ValueError, as json does."""
+    """Parse JSON strictly. Duplicate keys, NaN, Infinity and what rounds to it raise ValueError, as json does."""
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from wmo_contracts.base import Document, Part
 from wmo_contracts.episode import SandboxMode
@@ -111,7 +111,7 @@ class RunSettings(Part):
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
-    """Give the BLAKE2b-16 hex of a run's settings as JSON: run.json holds it, so that an edit by hand is found."""
+    """Give the BLAKE2b-16 hex of a run's settings as they are written: run.json holds it, so that an edit is found."""
     text = json.dumps(settings, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -160,16 +160,6 @@ class RunDocument(Document):
     best: BestView | None = None
     completed: bool = False
     simulated: bool = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _settings_as_hashed(cls, value: Any) -> Any:
-        """Hold the settings against their hash as they are written, with the keys that only a later version knows."""
-        if isinstance(value, dict) and isinstance(settings := value.get("settings"), dict):
-            found = settings_hash(settings)
-            if value.get("settings_hash") not in (None, found):
-                raise ValueError(f"the settings were changed: they hash to '{found}', 'settings_hash' says otherwise")
-        return value
 
 
 class RunProblem(Part):

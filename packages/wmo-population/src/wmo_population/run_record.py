@@ -2,15 +2,23 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
-from wmo_contracts.base import dump_text
-from wmo_contracts.run import RunDocument, RunSettings
+from wmo_contracts.base import Part, dump_text
+from wmo_contracts.run import RunDocument, RunSettings, settings_hash
 from wmo_kit.atomic import write_text_atomic
-from wmo_kit.documents import read_document
-from wmo_kit.errors import BadDocument, Missing
+from wmo_kit.documents import read_json_part
+from wmo_kit.errors import BadDocument, Missing, shown
 
-from wmo_population.evidence import reading
+from wmo_population.evidence import REMEDY, reading
 from wmo_population.layout import RunLayout
+
+
+class _Hashed(Part):
+    """run.json as it is written: a later version may know more settings, and they count."""
+
+    settings: dict[str, Any]
+    settings_hash: str | None = None
 
 
 def read_settings(run_dir: Path) -> RunSettings | None:
@@ -24,10 +32,20 @@ def read_settings(run_dir: Path) -> RunSettings | None:
             return None  # the second: killed while its seed was scored
         raise Missing(f"no run in '{run_dir}': make one with 'wmo-state init {run_dir} ...'")
     with reading("run", layout.record):
-        settings = read_document(layout.record, RunDocument).settings
+        settings = read_json_part(layout.record, RunDocument).settings
     if settings is None:
-        raise BadDocument(f"bad '{layout.record}': it holds no settings: restore it, or start a new run directory")
+        raise BadDocument(f"bad '{layout.record}': it holds no settings: {REMEDY}")
+    _check_unchanged(layout)
     return settings
+
+
+def _check_unchanged(layout: RunLayout) -> None:
+    with reading("run", layout.record):
+        record = read_json_part(layout.record, _Hashed)
+    found = settings_hash(record.settings)
+    if record.settings_hash not in (None, found):
+        raise BadDocument(f"bad '{layout.record}': its settings were changed, they hash to '{found}' and not to "
+                          f"'{shown(record.settings_hash)}': {REMEDY}")  # fmt: skip
 
 
 def suite_dir(run_dir: Path, settings: RunSettings) -> Path:
@@ -36,6 +54,7 @@ def suite_dir(run_dir: Path, settings: RunSettings) -> Path:
 
 
 def write_settings(run_dir: Path, settings: RunSettings) -> None:
-    """Write run.json: the schema line and the settings, nothing else. Raises OSError."""
-    document = {"schema": RunDocument.SCHEMA, "settings": settings.model_dump(mode="json")}
+    """Write run.json: the schema line, the settings and their hash, nothing else. Raises OSError."""
+    values = settings.model_dump(mode="json")
+    document = {"schema": RunDocument.SCHEMA, "settings": values, "settings_hash": settings_hash(values)}
     write_text_atomic(RunLayout(run_dir).record, dump_text(document))
