@@ -43,10 +43,11 @@ def read_json_part(path: Path, model: type[PartT]) -> PartT:
 
     Only a regular file at that very name will do. Raises BadDocument that names the file, OSError.
     """
-    value = parse_bytes(read_regular(path, MAX_BYTES), str(path))
+    data, name = read_regular(path, MAX_BYTES), str(path)
+    value = parse_bytes(data, name)
     if issubclass(model, Document):
-        _check_schema(value, model, str(path))
-    return validate(value, model, str(path))
+        _check_schema(value, model, name)
+    return validate_text(data, model, name)
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -88,13 +89,23 @@ def parse_bytes(data: bytes, name: str) -> Any:
 def validate(value: Any, model: type[PartT], name: str) -> PartT:
     """Check a parsed JSON value against `model`; `name` is the source in messages. Raises BadDocument."""
     try:
-        return model.model_validate_json(json.dumps(value))
+        text = json.dumps(value)
+    except RecursionError as error:
+        raise BadDocument(f"cannot read '{name}': nested too deep") from error
+    return validate_text(text, model, name)
+
+
+def validate_text(text: str | bytes, model: type[PartT], name: str) -> PartT:
+    """Check JSON text that `parse_bytes` takes against `model`; `name` as there. Raises BadDocument.
+
+    It costs less than `validate`, which writes the parsed value out again.
+    """
+    try:
+        return model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "document"
         raise BadDocument(f"cannot read '{name}': '{shown(where)}': {shown(first['msg'].lower())}") from error
-    except RecursionError as error:
-        raise BadDocument(f"cannot read '{name}': nested too deep") from error
 
 
 def emit(document: Document, output: str | Path = "-") -> None:

@@ -6,17 +6,18 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from wmo_contracts.base import Part
 from wmo_contracts.run import ErrorFile, InvalidEntry, PendingFile, ProposalFile, ScoredEntry, StateEntry, StateFile
 from wmo_contracts.score import ScoreReport
-from wmo_harness.source_tree import SourceTree, tree_hash
+from wmo_harness.source_tree import PROPOSER_BOUNDS, SEED_BOUNDS, SourceTree, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_harness.tree_io import read_tree
-from wmo_kit.documents import read_json_part
-from wmo_kit.errors import BadDocument, Missing
+from wmo_kit.documents import MAX_BYTES, parse_bytes, read_json_part, read_regular, validate_text
+from wmo_kit.errors import BadDocument, Missing, shown
 
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import CandidateProposal, EvaluatedCandidate, SlotOutcome
@@ -45,30 +46,40 @@ def reading(subject: str, path: Path) -> Iterator[None]:
         raise BadDocument(f"{subject}: cannot read '{path}': {(error.strerror or '').lower()}: {REMEDY}") from error
 
 
-def read_index(layout: RunLayout) -> tuple[StateEntry, ...]:
-    """Read state.json; no file is an empty index. Raises BadDocument: not contiguous, wrong ids, evidence beyond it."""
-    entries = _read_entries(layout)
-    while (stray := _slot_beyond(layout, len(entries))) is not None:
-        again = _read_entries(layout)
-        if again == entries:
-            raise BadDocument(f"slot {stray}: '{layout.candidate_dir(stray)}' is not in '{layout.state}': {REMEDY}")
-        entries = again  # another process, which holds the lock, committed a slot while we looked
-    return entries
+@dataclass(frozen=True)
+class Index:
+    """state.json as read. `text` is the file's, "" where it holds more than the entries (or is not there)."""
 
-
-def _read_entries(layout: RunLayout) -> tuple[StateEntry, ...]:
     entries: tuple[StateEntry, ...] = ()
-    if os.path.lexists(layout.state):
-        with reading("run", layout.state):
-            entries = read_json_part(layout.state, StateFile).outcomes
+    text: str = ""
+
+
+def read_index(layout: RunLayout) -> Index:
+    """Read state.json; no file is an empty index. Raises BadDocument: not contiguous, wrong ids, evidence beyond it."""
+    index = _read_index(layout)
+    while (stray := _slot_beyond(layout, len(index.entries))) is not None:
+        again = _read_index(layout)
+        if again == index:
+            raise BadDocument(f"slot {stray}: '{layout.candidate_dir(stray)}' is not in '{layout.state}': {REMEDY}")
+        index = again  # another process, which holds the lock, committed a slot while we looked
+    return index
+
+
+def _read_index(layout: RunLayout) -> Index:
+    if not os.path.lexists(layout.state):
+        return Index()
+    with reading("run", layout.state):
+        data = read_regular(layout.state, MAX_BYTES)
+        value = parse_bytes(data, str(layout.state))
+        entries = validate_text(data, StateFile, str(layout.state)).outcomes
     for slot, entry in enumerate(entries):
         if entry.slot != slot:
             raise BadDocument(f"bad '{layout.state}': slot {entry.slot} stands where slot {slot} belongs: {REMEDY}")
         if entry.candidate_id != candidate_slot_id(slot):
-            raise BadDocument(f"bad '{layout.state}': slot {slot} names '{entry.candidate_id}': {REMEDY}")
+            raise BadDocument(f"bad '{layout.state}': slot {slot} names '{shown(entry.candidate_id)}': {REMEDY}")
     if entries and entries[0].kind != "scored":
         raise BadDocument(f"bad '{layout.state}': slot 0, the seed, is not scored: {REMEDY}")
-    return entries
+    return Index(entries, data.decode() if len(value) == 1 else "")
 
 
 def _slot_beyond(layout: RunLayout, consumed: int) -> int | None:
@@ -106,8 +117,8 @@ def _read_scored(layout: RunLayout, entry: ScoredEntry) -> SlotOutcome:
     slot, path = entry.slot, layout.report(entry.slot)
     report = read_part(path, ScoreReport, slot)
     if report.doc_hash != entry.doc_hash:
-        raise BadDocument(f"slot {slot}: '{path}' is about document '{report.doc_hash}', "
-                          f"'{layout.state}' about '{entry.doc_hash}': {REMEDY}")  # fmt: skip
+        raise BadDocument(f"slot {slot}: '{path}' is about document '{shown(report.doc_hash)}', "
+                          f"'{layout.state}' about '{shown(entry.doc_hash)}': {REMEDY}")  # fmt: skip
     if not math.isclose(report.score, entry.score, abs_tol=SCORE_TOLERANCE):
         raise BadDocument(f"slot {slot}: '{path}' scores {report.score}, "
                           f"'{layout.state}' says {entry.score}: {REMEDY}")  # fmt: skip
@@ -163,13 +174,23 @@ def read_pending(layout: RunLayout, slot: int) -> CandidateProposal | None:
 def read_part(path: Path, model: type[PartT], slot: int) -> PartT:
     """Read one of a slot's JSON files. Raises BadDocument that names the slot and the file."""
     with reading(f"slot {slot}", path):
+        refuse_link(path.parent)
         return read_json_part(path, model)
 
 
 def read_source(layout: RunLayout, slot: int) -> SourceTree:
     """Read a slot's source tree. Raises BadDocument that names the slot and the folder."""
-    with reading(f"slot {slot}", layout.source_dir(slot)):
-        return read_tree(layout.source_dir(slot))
+    directory = layout.source_dir(slot)
+    with reading(f"slot {slot}", directory):
+        refuse_link(directory.parent)
+        refuse_link(directory)
+        return read_tree(directory, SEED_BOUNDS if slot == 0 else PROPOSER_BOUNDS)
+
+
+def refuse_link(directory: Path) -> None:
+    """Raise BadDocument where a folder of the run is a link: what is written through it lands outside the run."""
+    if directory.is_symlink():
+        raise BadDocument(f"'{directory}' is a symlink")
 
 
 def _check_doc_hash(layout: RunLayout, slot: int, tree: SourceTree, wanted: str, where: Path) -> None:
@@ -177,7 +198,7 @@ def _check_doc_hash(layout: RunLayout, slot: int, tree: SourceTree, wanted: str,
         found = doc_hash(parse_tree(tree))
     if found != wanted:
         raise BadDocument(f"slot {slot}: source '{layout.source_dir(slot)}' hashes to '{found}', "
-                          f"'{where}' says '{wanted}': {REMEDY}")  # fmt: skip
+                          f"'{where}' says '{shown(wanted)}': {REMEDY}")  # fmt: skip
 
 
 def _same(slot: int, path: Path, wanted: Part, found: Part, against: str) -> None:
@@ -185,4 +206,4 @@ def _same(slot: int, path: Path, wanted: Part, found: Part, against: str) -> Non
     for name, value in wanted:
         said = getattr(found, name)
         if said != value:
-            raise BadDocument(f"slot {slot}: '{path}' has {name} '{said}', {against} '{value}': {REMEDY}")
+            raise BadDocument(f"slot {slot}: '{path}' has {name} '{shown(said)}', {against} '{shown(value)}': {REMEDY}")

@@ -5,17 +5,19 @@ from pathlib import Path
 
 from wmo_contracts.base import dump_text
 from wmo_contracts.run import ErrorFile, PendingFile, ProposalFile, StateEntry
-from wmo_harness.source_tree import SourceTree, tree_hash
+from wmo_harness.source_tree import SEED_BOUNDS, SourceTree, check_bounds, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_harness.tree_io import write_tree
 from wmo_kit.atomic import write_text_atomic
 from wmo_kit.errors import BadDocument, Conflict
 
 from wmo_population.durable import holds_tree, make_directory, remove_directory, unlink, write_part
-from wmo_population.evidence import REMEDY, check_same_matrix, read_index, read_pending, read_slot
+from wmo_population.evidence import REMEDY, check_same_matrix, read_index, read_pending, read_slot, reading, refuse_link
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import CandidateProposal, SlotOutcome
 from wmo_population.slots import candidate_slot_id
+
+_HEAD, _TAIL = '{\n  "outcomes": [\n', "\n  ]\n}\n"
 
 
 class PopulationRunState:
@@ -26,8 +28,9 @@ class PopulationRunState:
 
     def __init__(self, run_dir: Path) -> None:
         self.layout = RunLayout(run_dir)
-        self._entries = list(read_index(self.layout))
-        self._texts = [_entry_text(entry) for entry in self._entries]
+        index = read_index(self.layout)
+        self._entries = list(index.entries)
+        self._text = index.text
         self._verified: dict[int, SlotOutcome] = {}
 
     @property
@@ -76,8 +79,9 @@ class PopulationRunState:
         write_part(self.layout.pending(slot), pending)
 
     def stage_seed(self, seed: SourceTree) -> None:
-        """Write the seed's source/, where it is not there already. Raises Conflict, OSError."""
+        """Write the seed's source/, where it is not there already. Raises Conflict, BadDocument, OSError."""
         self._check_next(0, candidate_slot_id(0))
+        check_bounds(seed, SEED_BOUNDS)
         self._stage(0, seed)
 
     def commit(self, outcome: SlotOutcome) -> None:
@@ -133,6 +137,9 @@ class PopulationRunState:
 
     def _stage(self, slot: int, tree: SourceTree) -> None:
         make_directory(self.layout.candidate_dir(slot))
+        with reading(f"slot {slot}", self.layout.source_dir(slot)):
+            refuse_link(self.layout.candidate_dir(slot))
+            refuse_link(self.layout.source_dir(slot))
         if not holds_tree(self.layout.source_dir(slot), tree):
             write_tree(tree, self.layout.source_dir(slot))
 
@@ -145,11 +152,18 @@ class PopulationRunState:
         remove_directory(self.layout.source_dir(slot))
 
     def _write_index(self, entry: StateEntry) -> None:
-        """Write state.json with one more entry. Earlier ones keep their text: encoding all anew grows with the run."""
-        texts = [*self._texts, _entry_text(entry)]
-        write_text_atomic(self.layout.state, '{\n  "outcomes": [\n' + ",\n".join(texts) + "\n  ]\n}\n")
+        """Write state.json with one more entry, behind the others' text as it stands: to encode all grows with the run.
+
+        That the file has one key and ends like this makes the last thing in it the list's last entry.
+        """
+        if self._text.endswith("\n    }" + _TAIL):
+            text = self._text.removesuffix(_TAIL) + ",\n" + _entry_text(entry)
+        else:
+            text = _HEAD + ",\n".join(map(_entry_text, [*self._entries, entry]))
+        text += _TAIL
+        write_text_atomic(self.layout.state, text)
         self._entries.append(entry)
-        self._texts = texts
+        self._text = text
 
 
 def _entry_text(entry: StateEntry) -> str:
