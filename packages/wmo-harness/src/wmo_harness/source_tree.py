@@ -32,6 +32,8 @@ class Bounds:
 
 PROPOSER_BOUNDS = Bounds(max_files=1024, max_bytes=8 * 1024 * 1024)
 """What a proposer may hand in (design 4)."""
+SEED_BOUNDS = Bounds(max_files=16 * 1024, max_bytes=64 * 1024 * 1024)
+"""What a seed may be: as much as a document can hold, so that a damaged run cannot make a reader swallow a disk."""
 
 
 @dataclass(frozen=True)

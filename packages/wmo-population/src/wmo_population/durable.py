@@ -6,10 +6,13 @@ import shutil
 from pathlib import Path
 
 from wmo_contracts.base import Part, dump_text
-from wmo_harness.source_tree import SourceTree
+from wmo_harness.source_tree import Bounds, SourceTree
 from wmo_harness.tree_io import read_tree
 from wmo_kit.atomic import fsync_directory, write_json_atomic
+from wmo_kit.documents import MAX_BYTES, read_regular
 from wmo_kit.errors import BadDocument, Missing
+
+from wmo_population.evidence import reading
 
 _LEFTOVER = re.compile(
     r"\.(state|run|report|proposal|pending|error)\.json\.[a-z0-9_]{8}\.tmp|\.source\.[a-z0-9_]{8}\.(new|old)"
@@ -18,16 +21,27 @@ _LEFTOVER = re.compile(
 
 
 def write_part(path: Path, part: Part) -> None:
-    """Write a JSON file of the run, unless it holds exactly that already. Raises OSError."""
+    """Write a JSON file of the run, unless it holds exactly that already. Raises OSError.
+
+    Raises BadDocument where something else than a file stands there.
+    """
     value = dict(sorted(part.model_dump(mode="json").items()))
-    if not path.exists() or path.read_bytes() != dump_text(value).encode():
+    if not _holds(path, dump_text(value).encode()):
         write_json_atomic(path, value)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    if not os.path.lexists(path):
+        return False
+    with reading("run", path):
+        return read_regular(path, MAX_BYTES) == data
 
 
 def holds_tree(directory: Path, tree: SourceTree) -> bool:
     """Say whether `directory` holds exactly `tree`; something else, or nothing, does not. Raises OSError."""
+    size = sum(len(file.content.encode()) for file in tree.files)
     try:
-        return read_tree(directory) == tree
+        return read_tree(directory, Bounds(len(tree.files), size)) == tree
     except (BadDocument, Missing):
         return False
 
@@ -41,17 +55,20 @@ def make_directory(directory: Path) -> None:
 
 
 def unlink(path: Path) -> None:
-    """Remove a file durably; a missing one is no error. Raises OSError."""
+    """Remove a file durably; a missing one is no error. Raises BadDocument for a folder, OSError."""
     if os.path.lexists(path):
-        path.unlink()
+        with reading("run", path):  # a folder in its place is not ours to remove
+            path.unlink()
         fsync_directory(path.parent)
 
 
 def remove_directory(directory: Path) -> None:
-    """Remove a directory and what is in it; a missing one is no error. Raises OSError."""
-    if os.path.lexists(directory):
+    """Remove a directory and what is in it, or whatever has its name; none is no error. Raises OSError."""
+    if directory.is_dir() and not directory.is_symlink():
         shutil.rmtree(directory)
         fsync_directory(directory.parent)
+    else:
+        unlink(directory)
 
 
 def sweep(directory: Path) -> None:
