@@ -27,18 +27,46 @@ def test_evidence_is_mounted_read_only_and_only_the_seed_is_copied(make_run: Cal
     assert [(mount.host, mount.inside) for mount in built.read_only()] == [
         (built.root / "REQUEST.md", "REQUEST.md"),
         (built.root / "history", "history"),
-        (built.root / "proposals", "proposals"),
-        (made.layout.source_dir(0), "history/candidate-0000/source"),
-        (made.layout.report(0), "history/candidate-0000/report.json"),
-        (made.layout.candidate_dir(0) / "trials", "history/candidate-0000/trials"),
+        (made.layout.candidate_dir(0), "history/candidate-0000"),
+        (made.dir / "proposals", "proposals"),
+        (built.root / "proposals/slot-0001", "proposals/slot-0001"),
     ]
-    assert list((built.root / "history/candidate-0000/trials").iterdir()) == []
-    assert (built.root / "history/candidate-0000/report.json").read_text() == ""
+    for name in ("history/candidate-0000", "proposals/slot-0001"):
+        assert list((built.root / name).iterdir()) == []
 
 
 def test_linked_evidence_is_readable_in_place(make_run: Callable, tmp_path: Path) -> None:
     built = build(make_run(), tmp_path / "ws", SCORED, link=True)
     assert "no_tool_call" in (built.root / "history/candidate-0000/trials/csv/attempt-1/wmo-run.json").read_text()
+
+
+def test_a_slot_more_is_one_mount_more(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run()
+    rejected = [
+        InvalidEntry(slot=slot, candidate_id=f"candidate-{slot:04d}", reason="bad", evidence_dir="")
+        for slot in range(1, 30)
+    ]
+    for entry in rejected:
+        made.layout.candidate_dir(entry.slot).mkdir()
+        made.layout.error(entry.slot).write_text("{}")
+        made.layout.proposal_dir(entry.slot).mkdir(parents=True)
+    few = len(build(made, tmp_path / "few", SCORED).mounts)
+    assert len(build(made, tmp_path / "many", SCORED, *rejected).mounts) - few == len(rejected)
+
+
+def test_a_turn_above_the_budget_is_cut_and_lies_over_the_mount_of_all(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run()
+    made.layout.proposal_dir(1).mkdir(parents=True)
+    (made.layout.proposal_dir(1) / "events.json").write_bytes(b"x" * (2 << 20) + b"y")
+    built = build(made, tmp_path / "ws", SCORED, INVALID)
+    assert [(mount.host, mount.inside) for mount in built.mounts[-3:]] == [
+        (made.dir / "proposals", "proposals"),
+        (built.root / "proposals/slot-0001", "proposals/slot-0001"),
+        (built.root / "proposals/slot-0002", "proposals/slot-0002"),
+    ]
+    assert (
+        "cut out of the middle: events.json" in (built.root / "proposals/slot-0001/EVIDENCE-TRUNCATED.md").read_text()
+    )
 
 
 def test_missing_evidence_is_named(make_run: Callable, tmp_path: Path) -> None:

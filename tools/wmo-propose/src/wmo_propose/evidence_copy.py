@@ -24,8 +24,8 @@ EVIDENCE_BUDGET = Budget(total=256 * 1024 * 1024, file=2 * 1024 * 1024)
 def fits_budget(directory: Path, budget: Budget = EVIDENCE_BUDGET) -> bool:
     """Say whether every file below `directory` and all of them together are within the budget. Raises OSError."""
     total = 0
-    for path in _files(directory):
-        size = path.lstat().st_size
+    for file in _files(str(directory)):
+        size = file.stat(follow_symlinks=False).st_size
         total += size
         if size > budget.file or total > budget.total:
             return False
@@ -40,9 +40,10 @@ def copy_within_budget(directory: Path, target: Path, budget: Budget = EVIDENCE_
     target.mkdir(parents=True)
     room = budget.total
     lines = ["The evidence here is not whole: it was too large to show.", ""]
-    for path in _files(directory):
+    for file in _files(str(directory)):
+        path = Path(file.path)
         name = path.relative_to(directory).as_posix()
-        size = min(path.lstat().st_size, budget.file)
+        size = min(file.stat(follow_symlinks=False).st_size, budget.file)
         if size > room:
             lines.append(f"- left out: {name}")
             continue
@@ -67,11 +68,14 @@ def _copy_ends(source: Path, target: Path, limit: int) -> int:
     return dropped
 
 
-def _files(directory: Path) -> Iterator[Path]:
-    """Give the regular files below `directory`, sorted, links neither followed nor given."""
-    for folder, folders, names in os.walk(directory):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            if path.is_file() and not path.is_symlink():
-                yield path
+def _files(directory: str) -> Iterator[os.DirEntry[str]]:
+    """Give the regular files below `directory`, a folder's own before its folders', sorted; links are left out.
+
+    Entries, not paths: a proposer's workspace asks for a thousand candidates' files, and these cost a third.
+    """
+    with os.scandir(directory) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    yield from (entry for entry in entries if entry.is_file(follow_symlinks=False))
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files(entry.path)

@@ -6,7 +6,9 @@
     proposals/slot-NNNN/    the turns of earlier slots, failed ones too
     candidate/              the one place to write
 
-Evidence is not copied: it is bound read-only over empty mount points, or linked where there is no sandbox.
+Evidence is not copied: it is bound read-only over empty mount points, or linked where there is no sandbox. Mounts are
+few, one a candidate and one for all turns: bubblewrap takes 9,000 arguments at most, three a mount, and the time that
+it needs grows with their square.
 """
 
 import os
@@ -65,8 +67,8 @@ class Workspace:
         return self.root / CANDIDATE
 
     def read_only(self) -> tuple[Mount, ...]:
-        """Give every read-only mount, outer ones first: the request and the evidence folders, then the evidence."""
-        own = tuple(Mount(self.root / name, name) for name in (REQUEST, HISTORY, PROPOSALS))
+        """Give every read-only mount, outer ones first: the request and the history folder, then the evidence."""
+        own = tuple(Mount(self.root / name, name) for name in (REQUEST, HISTORY))
         return own + self.mounts
 
     def unlock(self) -> None:
@@ -93,11 +95,9 @@ def build_workspace(
     root.mkdir(parents=True)
     write_text_atomic(root / REQUEST, request)
     entries = list(history)
-    (root / PROPOSALS).mkdir()
-    mounts: list[Mount] = []
-    for entry in entries:
-        mounts += _place_history(root, layout, entry)
-        mounts += _place_proposal(root, layout, entry)
+    mounts = [mount for entry in entries for mount in _place_history(root, layout, entry)]
+    mounts += _place_turns(root, layout, len(entries), link=link)
+    (root / HISTORY).mkdir(exist_ok=True)
     write_json_atomic(
         root / HISTORY / "manifest.json", {"candidates": [entry.model_dump(mode="json") for entry in entries]}
     )
@@ -123,8 +123,11 @@ def _describe(layout: RunLayout, entry: ScoredEntry | InvalidEntry) -> ManifestE
 
 
 def _place_history(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[Mount]:
+    """Place a slot's evidence: the whole folder where it is complete and within the budgets, else piece by piece."""
     inside = f"{HISTORY}/{entry.candidate_id}"
     host = layout.candidate_dir(entry.slot)
+    if entry.kind == "scored" and (host / "trials").is_dir() and fits_budget(host):
+        return [Mount(host, inside)]
     (root / inside).mkdir(parents=True)
     mounts = [
         Mount(host / name, f"{inside}/{name}")
@@ -139,20 +142,37 @@ def _place_history(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[
         note = "This candidate was scored, but its trials were not kept. The score and report.json are all there is."
         write_text_atomic(root / inside / NO_EVIDENCE, f"{note}\n")
     else:
-        mounts += _place_folder(root, host / "trials", f"{inside}/trials", root / inside / CUT_NOTE)
+        mounts += _place_folder(host / "trials", root, f"{inside}/trials", note=f"{inside}/{CUT_NOTE}")
     return mounts
 
 
-def _place_proposal(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[Mount]:
-    inside, host = layout.evidence_dir(entry.slot), layout.proposal_dir(entry.slot)
-    return _place_folder(root, host, inside, root / f"{inside}.{CUT_NOTE}") if host.is_dir() else []
+def _place_turns(root: Path, layout: RunLayout, slot: int, *, link: bool) -> list[Mount]:
+    """Place the turns before `slot`. Bound, they are one mount, over which lie what was cut, and nothing for `slot`.
+
+    A try at `slot` that was cut short leaves evidence, which the next try must not see: its turn would be another one.
+    """
+    (root / PROPOSALS).mkdir()
+    shown: list[Mount] = []
+    for turn in range(slot):
+        inside, host = layout.evidence_dir(turn), layout.proposal_dir(turn)
+        if host.is_dir():
+            shown += _place_folder(host, root, inside, note=f"{inside}/{CUT_NOTE}")
+    if link:
+        return shown
+    (root / layout.evidence_dir(slot)).mkdir()
+    own = sorted(path.name for path in (root / PROPOSALS).iterdir())
+    return [
+        Mount(layout.run_dir / PROPOSALS, PROPOSALS),
+        *(Mount(root / PROPOSALS / name, f"{PROPOSALS}/{name}") for name in own),
+    ]
 
 
-def _place_folder(root: Path, host: Path, inside: str, note: Path) -> list[Mount]:
+def _place_folder(host: Path, root: Path, inside: str, *, note: str) -> list[Mount]:
     """Give the mount of a folder within the budgets; copy what the budgets allow of a larger one, with a note."""
     if fits_budget(host):
         return [Mount(host, inside)]
-    write_text_atomic(note, copy_within_budget(host, root / inside))
+    told = copy_within_budget(host, root / inside)
+    write_text_atomic(root / note, told)
     return []
 
 
@@ -160,6 +180,6 @@ def _prepare(mount: Mount, place: Path, *, link: bool) -> None:
     if link:
         place.symlink_to(mount.host.absolute())
     elif mount.host.is_dir():
-        place.mkdir()
+        place.mkdir(exist_ok=True)
     else:
         place.touch()
