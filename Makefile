@@ -3,9 +3,10 @@
 PYTHON ?= python3
 RUN    ?= runs/demo
 
-# SUITE, SLOTS, ATTEMPTS, SEED: what is not given has its default (tasks.py) in a new run, its record in an old one.
+# SUITE, SLOTS, ATTEMPTS, SEED, MAX_REJECTIONS: what is not given has its default (tasks.py) in a new run, its record in an old one.
 OPTIONS = $(if $(SUITE),--suite '$(SUITE)') $(if $(SLOTS),--slots '$(SLOTS)') \
-	$(if $(ATTEMPTS),--attempts '$(ATTEMPTS)') $(if $(SEED),--seed '$(SEED)') $(if $(JOBS),--jobs '$(JOBS)')
+	$(if $(ATTEMPTS),--attempts '$(ATTEMPTS)') $(if $(SEED),--seed '$(SEED)') $(if $(JOBS),--jobs '$(JOBS)') \
+	$(if $(MAX_REJECTIONS),--max-rejections '$(MAX_REJECTIONS)')
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -25,6 +26,7 @@ help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi (the defaults), JOBS=n,'
+	@echo '  MAX_REJECTIONS=n (stop after n rejected proposals in a row, each of which was paid for; default: never)'
 	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 
 setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 from invoke.context import Context
 from invoke.exceptions import Exit
@@ -20,22 +21,53 @@ NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1
 """What a new run gets where the user names nothing else. A run that is there keeps its record."""
 
 
-def call(*argv: str) -> tuple[int, str]:
-    """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code.
+running: list[subprocess.Popen[str]] = []
+"""The tool at work, if one is."""
+stops: list[int] = []
+"""The signals that asked us to stop, in order."""
 
-    An interrupt is passed on (a tool takes the first, ignores the rest) and the tool awaited: it ends in good order.
-    """
+
+def pass_on(number: int, _frame: FrameType | None) -> None:
+    """Note a signal and pass it on: the tool takes the first, ignores the rest, and ends in good order."""
+    stops.append(number)
+    for process in running:
+        process.send_signal(number)
+
+
+before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+for caught, handler in before.items():
+    if handler != signal.SIG_IGN:
+        signal.signal(caught, pass_on)
+
+
+def stop_if_asked() -> None:
+    """End with the first signal's exit code where one came."""
+    if stops:
+        raise Exit(code=128 + stops[0])
+
+
+def call(*argv: str) -> tuple[int, str]:
+    """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code."""
+    stop_if_asked()
     with subprocess.Popen([str(BIN / argv[0]), *argv[1:]], stdout=subprocess.PIPE, text=True) as process:
-        previous = signal.signal(signal.SIGTERM, lambda number, _frame: process.send_signal(number))
-        try:
-            while True:
-                try:
-                    output, _ = process.communicate()
-                    return process.returncode, output
-                except KeyboardInterrupt:
-                    process.send_signal(signal.SIGINT)
-        finally:
-            signal.signal(signal.SIGTERM, previous)
+        running.append(process)
+        if stops:
+            process.send_signal(stops[0])  # it came while the tool started
+        output, _ = process.communicate()
+        running.remove(process)
+    if process.returncode != 0:
+        stop_if_asked()
+    return process.returncode, output
+
+
+def hold(run: str, jobs: str) -> NoReturn:
+    """Become the loop over a run that is there, with the run held: a second loop gets exit 75 and our pid."""
+    options = ["--run", run, *(["--jobs", jobs] if jobs else [])]
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    stop_if_asked()
+    argv = ["wmo-state", "hold", run, "--", str(BIN / "invoke"), "loop", *options]
+    os.execv(BIN / argv[0], argv)  # noqa: S606  no shell is wanted
 
 
 def document(*argv: str) -> Any:
@@ -114,25 +146,28 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
     slots: str = "",
     attempts: str = "",
     seed: str = "",
+    max_rejections: str = "",
     jobs: str = "",
 ) -> None:
     """Run the loop to its end, or resume it where it stopped; ends with the table."""
     asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
     if not (Path(run) / "run.json").exists():
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
+    asked["max-consecutive-rejections"] = max_rejections
     options = [part for name, value in asked.items() if value for part in (f"--{name}", value)]
     document("wmo-state", "init", run, *options)
-    finish(run, jobs)
+    hold(run, jobs)
 
 
 @task
 def resume(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
     """Go on with a run as it is recorded."""
-    finish(run, jobs)
+    hold(run, jobs)
 
 
-def finish(run: str, jobs: str) -> None:
-    """Step until nothing is left, then show the table."""
+@task
+def loop(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
+    """Step until nothing is left, then show the table; run and resume do it with the run held."""
     while step(run, ["--jobs", jobs] if jobs else []):
         pass
     show(run)

@@ -94,6 +94,48 @@ def test_a_conflicting_option_names_both_values(state, place, options, values):
     assert (place / "runs/r/run.json").read_bytes() == before
 
 
+def test_the_limit_of_rejections_is_recorded_and_only_raised(state):
+    limit = "--max-consecutive-rejections"
+    assert state(f"{INIT} {limit} 2")[1]["settings"]["max_consecutive_rejections"] == 2
+    assert state(INIT)[1]["settings"]["max_consecutive_rejections"] == 2
+    code, _, log = state(f"init runs/r {limit} 1")
+    assert code == 78
+    assert f"{limit}: the run has '2', asked is '1': a limit is only raised" in log
+    assert state(f"init runs/r {limit} 5")[1]["settings"]["max_consecutive_rejections"] == 5
+    assert state(f"init runs/r {limit} never")[1]["settings"]["max_consecutive_rejections"] is None
+    assert state(f"init runs/r {limit} 9")[0] == 78
+    for bad in ("0", "1.5"):
+        assert state(f"init runs/r {limit} {bad}")[0] == 2
+
+
+def test_a_held_run_is_its_commands_alone(state, shell, place):
+    state(INIT)
+    hold = "wmo-state hold runs/r --"
+    done = shell(f"{hold} sh -c 'wmo-state next runs/r; wmo-state init runs/r --slots 7; exit 5'", cwd=place)
+    assert (done.returncode, "extended from 2 to 7" in done.stderr) == (5, True)
+    other = subprocess.Popen(
+        ["bash", "-c", f"exec {Path(sys.executable).parent}/{hold} sh -c 'echo held; cat'"],
+        cwd=place,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdout.readline() == "held\n"
+    for line in ("init runs/r", "hold runs/r -- true"):
+        code, _, log = state(line)
+        assert code == 75
+        assert f"in use by process {other.pid} on host" in log
+    assert state("status runs/r")[0] == 0
+    other.communicate("")
+    assert other.returncode == 0
+    assert state("init runs/r")[0] == 0
+    assert not [path for path in (place / "runs/r").iterdir() if path.name.startswith(".")]
+    assert state("hold runs/r -- no-such-program")[0] == 69
+    assert state("hold runs/none -- true")[0] == 69
+    assert state("hold runs/r")[0] == 2
+    assert shell(f"{hold} sh -c 'kill -9 $$'", cwd=place).returncode == 137
+
+
 def test_the_recorded_model_wins_over_the_default_and_not_silently_over_another(state):
     model = {"WMO_BASE_URL": "http://localhost:9/v1", "WMO_MODEL": "m"}
     code, view, _ = state(INIT, model)
@@ -173,7 +215,14 @@ def test_a_run_of_the_reference_is_read(state, reference, shell, place):
     assert [outcome["kind"] for outcome in view["outcomes"]] == ["scored", "scored", "invalid", "scored", "scored"]
     assert state("verify run-complete")[:2] == (
         0,
-        {"schema": "wmo.run-check/1", "run_dir": "run-complete", "ok": True, "slots": 5, "problems": [], "unchecked": []},
+        {
+            "schema": "wmo.run-check/1",
+            "run_dir": "run-complete",
+            "ok": True,
+            "slots": 5,
+            "problems": [],
+            "unchecked": [],
+        },
     )
     best = shell("wmo-state best run-complete | wmo-materialize --into best", cwd=place)
     assert best.returncode == 0

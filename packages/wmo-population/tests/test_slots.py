@@ -1,9 +1,10 @@
 """Names, order of steps and selection: pure rules of design 3."""
 
 import pytest
+from wmo_contracts.run import InvalidEntry, ScoredEntry
 from wmo_harness.tree_io import read_tree
 from wmo_population import EvaluatedCandidate, candidate_slot_id
-from wmo_population.slots import next_step, proposal_slot_id, select_best
+from wmo_population.slots import next_step, proposal_slot_id, rejections_in_a_row, select_best
 
 
 def test_names_have_four_digits_and_more_where_needed():
@@ -46,3 +47,12 @@ def test_the_earliest_of_equals_is_best(replay, complete):
     assert select_best(population) == population[1]
     assert select_best(reversed(population)) == population[2]
     assert select_best([]) is None
+
+
+def test_rejections_in_a_row_are_those_since_the_last_score():
+    scored = [ScoredEntry(slot=0, candidate_id="candidate-0000", score=0.5, doc_hash="", evidence_dir="")]
+    invalid = [InvalidEntry(slot=1, candidate_id="candidate-0001", reason="no", evidence_dir="")]
+    assert rejections_in_a_row([]) == 0
+    assert rejections_in_a_row(scored) == 0
+    assert rejections_in_a_row([*scored, *invalid, *scored, *invalid, *invalid]) == 2
+    assert rejections_in_a_row([*invalid, *scored]) == 0

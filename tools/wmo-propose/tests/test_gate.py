@@ -1,6 +1,7 @@
 """The gate on real node: what passes, and every reason why something does not."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.candidate = folder / "candidate"
-        self.gate = SourceGate(VENDOR / "runtime", "bwrap", folder)
+        self.gate = SourceGate(VENDOR / "runtime", "bwrap", folder, threading.Event())
 
     def check(self, files: dict[str, str], turn_problem: str = "", seed: HarnessSpec = SEED) -> Checked:
         write_tree(SourceTree.from_mapping(files), self.candidate)

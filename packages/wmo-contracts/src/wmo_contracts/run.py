@@ -69,6 +69,16 @@ class ErrorFile(Part):
     evidence_dir: str
 
 
+class TurnStatus(Part):
+    """status.json of a proposer's turn. `tree_hash` names source/ beside it; "" where there is none."""
+
+    status: Literal["accepted", "rejected"]
+    summary: str
+    stop_reason: str
+    reasons: tuple[str, ...]
+    tree_hash: str
+
+
 class ProposerSettings(Part):
     """Who proposes: the vendored pi, or any command (`argv`)."""
 
@@ -90,7 +100,10 @@ class ModelSettings(Part):
 
 
 class RunSettings(Part):
-    """The frozen configuration of a run. `suite` is relative to the run's own folder; `seed` is what the user named."""
+    """The frozen configuration of a run. `suite` is relative to the run's own folder; `seed` is what the user named.
+
+    `max_consecutive_rejections`: after so many rejected proposals in a row no other is bought; None is no limit.
+    """
 
     seed: str
     seed_tree_hash: str
@@ -103,6 +116,7 @@ class RunSettings(Part):
     proposer: ProposerSettings = ProposerSettings()
     worker: ModelSettings
     proposer_model: ModelSettings
+    max_consecutive_rejections: Annotated[int, Field(ge=1)] | None = None
 
     @property
     def simulated(self) -> bool:

@@ -32,8 +32,13 @@ class RunLayout:
 
     @property
     def lock(self) -> Path:
-        """The file that the working process holds locked."""
+        """The file that who works on the run, a loop or a single tool, holds locked."""
         return self.run_dir / ".lock"
+
+    @property
+    def step_lock(self) -> Path:
+        """The file that the tool at work holds locked."""
+        return self.run_dir / ".step.lock"
 
     @property
     def work(self) -> Path:

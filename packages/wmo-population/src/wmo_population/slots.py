@@ -1,8 +1,8 @@
 """Slots by number: their names, what comes next, and which candidate wins. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from wmo_contracts.run import NextStep
+from wmo_contracts.run import NextStep, StateEntry
 
 from wmo_population.outcomes import EvaluatedCandidate
 
@@ -34,6 +34,11 @@ def next_step(consumed: int, iterations: int, *, pending: bool) -> NextStep:
     if consumed > iterations:
         return NextStep(step="done", slot=consumed - 1)
     return NextStep(step="score" if pending else "propose", slot=consumed)
+
+
+def rejections_in_a_row(entries: Sequence[StateEntry]) -> int:
+    """Count the rejected slots at the end of an index, since the last one that was scored."""
+    return next((count for count, entry in enumerate(reversed(entries)) if entry.kind == "scored"), len(entries))
 
 
 def select_best(population: Iterable[EvaluatedCandidate]) -> EvaluatedCandidate | None:

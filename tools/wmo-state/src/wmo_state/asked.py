@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from wmo_contracts.episode import SandboxMode
 from wmo_contracts.harness import HarnessDocument
@@ -16,6 +16,9 @@ from wmo_harness.tree_io import read_tree
 from wmo_kit.config import Config, Roles, load_config
 from wmo_kit.documents import read_document
 from wmo_kit.errors import Usage
+
+Limit = int | Literal["never"]
+"""How many rejections in a row stop a run."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Asked:
     reward_mode: RewardMode | None
     sandbox: SandboxMode | None
     proposer: ProposerSettings | None
+    max_rejections: Limit | None
     roles: Roles
     models_configured: bool
 
@@ -58,6 +62,7 @@ def ask(
     sandbox: str | None,
     proposer: str | None,
     argv: tuple[str, ...],
+    max_rejections: str | None,
 ) -> Asked:
     """Resolve the options. Raises Usage, BadDocument, Missing, Negative (a vendored pi that is changed), OSError."""
     config = load_config()
@@ -71,6 +76,7 @@ def ask(
         reward_mode=cast("RewardMode | None", reward_mode),  # click has checked both against their choices
         sandbox=cast("SandboxMode | None", sandbox),
         proposer=_proposer(proposer, argv),
+        max_rejections=None if max_rejections is None else _limit(max_rejections),
         roles=config.roles,
         models_configured=config.roles != Roles(),
     )
@@ -91,6 +97,14 @@ def _task_ids(text: str) -> tuple[str, ...]:
     if "" in names or len(set(names)) != len(names):
         raise Usage(f"bad --tasks '{text}': give task names, each once, with commas between them")
     return names
+
+
+def _limit(text: str) -> Limit:
+    if text == "never":
+        return "never"
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise Usage(f"bad --max-consecutive-rejections '{text}': give a number of 1 or more, or 'never'")
 
 
 def _proposer(kind: str | None, argv: tuple[str, ...]) -> ProposerSettings | None:

@@ -29,6 +29,12 @@ def command() -> None:
 @click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes. Default: raw.")
 @click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="Where the agent acts. Default: bwrap.")
 @click.option("--proposer", type=click.Choice(["pi", "command"]), help="Who proposes. Default: pi.")
+@click.option(
+    "--max-consecutive-rejections",
+    "max_rejections",
+    metavar="N|never",
+    help="Buy no other proposal after N rejected ones in a row. Default: never.",
+)
 @click.argument("argv", metavar="[-- ARGV...]", nargs=-1)
 @click.pass_obj
 def init(  # noqa: PLR0917  one parameter an option
@@ -42,12 +48,14 @@ def init(  # noqa: PLR0917  one parameter an option
     reward_mode: str | None,
     sandbox: str | None,
     proposer: str | None,
+    max_rejections: str | None,
     argv: tuple[str, ...],
 ) -> None:
     """Make a run, or check that one is what the options say, and print it (wmo.run/1).
 
     A new run needs --seed, --suite and --slots. On a run that is there the record wins: what is not said stays, more
-    --slots extend it, anything else that differs is exit 78. ARGV is the command of --proposer command.
+    --slots extend it, a higher --max-consecutive-rejections lets it go on, anything else that differs is exit 78. ARGV
+    is the command of --proposer command.
 
     Example: wmo-state init runs/demo --seed pi --suite suites/starter --slots 4
     """
@@ -65,8 +73,26 @@ def init(  # noqa: PLR0917  one parameter an option
         sandbox=sandbox,
         proposer=proposer,
         argv=argv,
+        max_rejections=max_rejections,
     )
     run_init(run, asked, log)
+
+
+@command.command()
+@run_argument
+@click.argument("argv", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+def hold(context: click.Context, run: Path, argv: tuple[str, ...]) -> None:
+    """Run COMMAND, a loop over the tools, with the run held for it from its first step to its last.
+
+    The tools that COMMAND starts work on the run as usual; any other process gets exit 75 with our pid and host. The
+    exit code is the command's. make run and invoke run hold their run by this.
+
+    Example: wmo-state hold runs/demo -- sh -c 'wmo-propose --run runs/demo && wmo-score --run runs/demo'
+    """
+    from wmo_state.hold import run_hold
+
+    context.exit(run_hold(run, argv))
 
 
 @command.command("next")

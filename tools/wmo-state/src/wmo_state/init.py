@@ -10,7 +10,7 @@ from wmo_kit.log import Log
 from wmo_population.durable import make_directory
 from wmo_population.layout import CANDIDATES, PROPOSALS, RunLayout
 from wmo_population.lock import RunLock
-from wmo_population.recorded import RecordedRun
+from wmo_population.recorded import RecordedRun, record_holds
 from wmo_population.run_record import read_settings, suite_dir, write_settings
 from wmo_population.state import PopulationRunState
 from wmo_population.view import view_run
@@ -67,10 +67,14 @@ def _go_on(run: Path, asked: Asked) -> str:
     if recorded is None:
         raise AssertionError("a run.json without settings is a BadDocument")
     settings = reconcile(recorded, asked)
-    RecordedRun(run, settings)
+    with record_holds(RunLayout(run)):
+        RecordedRun(run, settings)
     if settings == recorded:
         return "as recorded"
     write_settings(run, settings)
+    if settings.iterations == recorded.iterations:
+        limit = settings.max_consecutive_rejections or "never"
+        return f"rejections in a row that stop it are now: {limit}"
     return f"extended from {recorded.iterations} to {settings.iterations} slots"
 
 

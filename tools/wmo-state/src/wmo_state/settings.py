@@ -8,7 +8,7 @@ from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_kit.errors import Conflict, Usage
 
-from wmo_state.asked import Asked, Seed
+from wmo_state.asked import Asked, Limit, Seed
 
 DEFAULT_ATTEMPTS = 1
 REMEDY = "leave the option out, or use a new run directory"
@@ -33,19 +33,33 @@ def adopted_settings(asked: Asked, seed: SourceTree, report: ScoreReport) -> Run
 
 
 def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
-    """Give the settings to go on with: the recorded ones, with more iterations where more are asked.
+    """Give the settings to go on with: the recorded ones, with more iterations or a higher limit where that is asked.
 
     Raises Conflict that names both values where something else differs.
     """
     for option, was, wanted in _differences(recorded, asked):
         raise Conflict(f"{option}: the run has '{was}', asked is '{wanted}': {REMEDY}")
-    if asked.iterations is None or asked.iterations == recorded.iterations:
-        return recorded
-    if asked.iterations < recorded.iterations:
-        raise Conflict(
-            f"--slots: the run has '{recorded.iterations}', asked is '{asked.iterations}': a run only grows; {REMEDY}"
-        )
-    return recorded.model_copy(update={"iterations": asked.iterations})
+    grown: dict[str, int | None] = {}
+    if asked.iterations is not None:
+        if asked.iterations < recorded.iterations:
+            raise _shrunk("--slots", str(recorded.iterations), str(asked.iterations), "a run only grows")
+        grown["iterations"] = asked.iterations
+    if asked.max_rejections is not None:
+        limit, higher = recorded.max_consecutive_rejections, _recorded_limit(asked.max_rejections)
+        if limit != higher and (limit is None or (higher is not None and higher < limit)):
+            option = "--max-consecutive-rejections"
+            raise _shrunk(option, str(limit or "never"), str(asked.max_rejections), "a limit is only raised")
+        grown["max_consecutive_rejections"] = higher
+    return recorded.model_copy(update=grown)
+
+
+def _shrunk(option: str, was: str, wanted: str, rule: str) -> Conflict:
+    return Conflict(f"{option}: the run has '{was}', asked is '{wanted}': {rule}; {REMEDY}")
+
+
+def _recorded_limit(limit: Limit | None) -> int | None:
+    """Give the limit as a record has it: None is never."""
+    return None if limit == "never" else limit
 
 
 def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str, str]]:
@@ -104,4 +118,5 @@ def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: Rewa
         proposer=asked.proposer or ProposerSettings(),
         worker=asked.roles.worker.settings(),
         proposer_model=asked.roles.proposer.settings(),
+        max_consecutive_rejections=_recorded_limit(asked.max_rejections),
     )
