@@ -7,13 +7,14 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from bench import episode, start_up, trials
+from bench import episode, growth, start_up, trials
 from bench.timing import Row
 
 MEASUREMENTS: dict[str, Callable[[], list[Row]]] = {
     "start_up": start_up.measure,
     "episode": episode.measure,
     "trials": trials.measure,
+    "growth": growth.measure,
 }
 
 
@@ -39,8 +40,9 @@ def show(rows: list[Row]) -> None:
         table.add_column(name)
     for row in rows:
         ratio = f"{row['ratio']:.2f} {row['unit']}"
+        limit = "none" if row["limit"] is None else f"{row['limit']:g}"
         holds = "yes" if row["holds"] else "NO"
-        table.add_row(row["name"], f"{row['seconds']:.3f}", ratio, f"{row['limit']:g}", holds, "\n".join(row["notes"]))
+        table.add_row(row["name"], f"{row['seconds']:.3f}", ratio, limit, holds, "\n".join(row["notes"]))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 

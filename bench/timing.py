@@ -8,13 +8,16 @@ from typing import TypedDict
 
 
 class Row(TypedDict):
-    """One line of the result: `seconds` is `ratio` times one `unit`; `holds` says whether it is within `limit`."""
+    """One line of the result: `seconds` is `ratio` times one `unit`; `holds` says whether it is within `limit`.
+
+    Where `limit` is None the row is for information, and holds.
+    """
 
     name: str
     seconds: float
     ratio: float
     unit: str
-    limit: float
+    limit: float | None
     holds: bool
     notes: list[str]
 
@@ -31,17 +34,22 @@ def side_by_side(cases: Mapping[str, Callable[[], object]], rounds: int) -> dict
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def command(*argv: str) -> Callable[[], object]:
-    """Give a case that runs a command to its end and fails when it fails."""
+def command(*argv: str, code: int = 0) -> Callable[[], object]:
+    """Give a case that runs a command to its end and fails where its exit code is not `code`."""
 
     def case() -> object:
-        return subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(argv, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode != code:
+            raise RuntimeError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr}")
+        return done
 
     return case
 
 
-def ratio_row(name: str, seconds: float, *, base: tuple[str, float], limit: float, notes: Sequence[str] = ()) -> Row:
-    """Give the row of a case that must take at most `limit` times the base (its name and its seconds)."""
+def ratio_row(
+    name: str, seconds: float, *, base: tuple[str, float], limit: float | None, notes: Sequence[str] = ()
+) -> Row:
+    """Give the row of a case that must take at most `limit` times the base (its name and its seconds), if that."""
     unit, base_seconds = base
     ratio = seconds / base_seconds
     return {
@@ -50,6 +58,6 @@ def ratio_row(name: str, seconds: float, *, base: tuple[str, float], limit: floa
         "ratio": round(ratio, 2),
         "unit": f"x {unit}",
         "limit": limit,
-        "holds": ratio <= limit,
+        "holds": limit is None or ratio <= limit,
         "notes": [*notes, f"{unit}: {base_seconds:.3f} s"],
     }
