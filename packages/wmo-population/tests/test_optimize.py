@@ -1,6 +1,7 @@
 """The loop's rules: what ends it, what consumes a slot, what is an error (design 3, semantics 1 to 9)."""
 
 import pytest
+from wmo_contracts.base import dump_text
 from wmo_contracts.score import ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.errors import BadDocument, Conflict, Transient
@@ -149,6 +150,11 @@ def test_a_stand_in_reward_never_enters_a_run(tmp_path, replay):
     cells = (report.cells[0].model_copy(update={"infra_failed": True}), *report.cells[1:])
     player.score = lambda *_: altered(report, cells=cells)
     with pytest.raises(Transient, match=r"task 'a-task' attempt 1 has no verifier reward"):
+        search(tmp_path, player)
+    assert not (tmp_path / "state.json").exists()
+    path = tmp_path / "candidates/candidate-0000/report.json"
+    path.write_text(dump_text(altered(report, cells=cells).model_dump(mode="json")))  # nor one that lies there already
+    with pytest.raises(BadDocument, match=r"no verifier reward[:;] move '.*report\.json' away to score again"):
         search(tmp_path, player)
     assert not (tmp_path / "state.json").exists()
 

@@ -136,7 +136,7 @@ def test_the_view_of_a_run_of_the_reference(vector):
     (run_dir / "proposals/slot-0001").mkdir(parents=True)
     (run_dir / "proposals/slot-0001/status.json").write_text('{"summary": "says Ü"}')
     (run_dir / "proposals/slot-0003").mkdir()
-    (run_dir / "proposals/slot-0003/status.json").write_text('{"summ')
+    (run_dir / "proposals/slot-0003/status.json").write_text('{"of": "another system"}')
     view = view_run(run_dir)
     assert (view.settings, view.next, view.completed, view.simulated) == (None, None, False, False)
     assert view.best.model_dump() == {"candidate_id": "candidate-0000", "slot": 0, "score": 0.75}

@@ -7,14 +7,17 @@ from pathlib import Path
 
 from wmo_contracts.run import RunSettings
 from wmo_harness.source_tree import tree_hash
-from wmo_kit.errors import BadDocument, Missing
+from wmo_kit.errors import BadDocument, Conflict, Missing
 
 from wmo_population.durable import remove_directory
+from wmo_population.events import check_events
 from wmo_population.evidence import REMEDY, read_source
 from wmo_population.layout import RunLayout
 from wmo_population.lock import RunLock
 from wmo_population.run_record import read_settings
-from wmo_population.steps import Plan, Run
+from wmo_population.slots import rejections_in_a_row
+from wmo_population.state import PopulationRunState
+from wmo_population.steps import OtherPlan, Plan, Run, check_plan
 
 
 class RecordedRun(Run):
@@ -28,6 +31,32 @@ class RecordedRun(Run):
     def work_dir(self) -> Path:
         """An empty folder for working files; it is gone when the run is closed."""
         return self.layout.work
+
+    def refuse_after_rejections(self) -> None:
+        """Raise Conflict where the record allows no other proposal after so many rejected ones in a row."""
+        limit, in_a_row = self.settings.max_consecutive_rejections, rejections_in_a_row(self.state.entries)
+        if limit is not None and in_a_row >= limit:
+            run_dir, last = self.layout.run_dir, self.layout.error(self.next.slot - 1)
+            raise Conflict(
+                f"run '{run_dir}' has stopped: {in_a_row} proposals in a row were rejected, its limit is {limit}, and "
+                f"another would be paid for, too: see why in '{last}'; to go on, raise the limit: "
+                f"'wmo-state init {run_dir} --max-consecutive-rejections {in_a_row + limit}' (a number, or never)"
+            )
+
+
+def check_record(state: PopulationRunState, settings: RunSettings) -> None:
+    """Hold a run's record against its evidence. Raises as record_holds; Conflict as steps.check_slots."""
+    with record_holds(state.layout):
+        check_plan(state, recorded_plan(state.layout, settings))
+
+
+@contextmanager
+def record_holds(layout: RunLayout) -> Iterator[None]:
+    """Turn a record that is not of this run into a BadDocument: nobody has asked for another plan, so it is damage."""
+    try:
+        yield
+    except OtherPlan as error:
+        raise BadDocument(f"'{layout.record}' is not of this run: {error}: {REMEDY}") from error
 
 
 def recorded_plan(layout: RunLayout, settings: RunSettings) -> Plan:
@@ -46,7 +75,10 @@ def open_run(run_dir: Path) -> Iterator[RecordedRun]:
     """
     require_settings(run_dir)
     with RunLock(run_dir):
-        run = RecordedRun(run_dir, require_settings(run_dir))  # only under the lock do they stay as they are
+        settings = require_settings(run_dir)  # only under the lock do they stay as they are
+        check_events(run_dir)
+        with record_holds(RunLayout(run_dir)):
+            run = RecordedRun(run_dir, settings)
         remove_directory(run.work_dir)
         run.work_dir.mkdir()
         try:

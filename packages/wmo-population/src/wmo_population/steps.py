@@ -11,7 +11,7 @@ from wmo_contracts.run import ErrorFile, NextStep
 from wmo_contracts.score import RewardMode, ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree, check_bounds, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
-from wmo_kit.errors import BadDocument, Conflict, Transient
+from wmo_kit.errors import BadDocument, Conflict, Transient, shown
 
 from wmo_population.durable import sweep
 from wmo_population.evidence import REMEDY, read_part
@@ -19,6 +19,10 @@ from wmo_population.layout import RunLayout
 from wmo_population.outcomes import CandidateProposal, CandidateProposalError, EvaluatedCandidate, SlotOutcome
 from wmo_population.slots import candidate_slot_id, next_step
 from wmo_population.state import PopulationRunState
+
+
+class OtherPlan(Conflict):
+    """A run was started with another seed, request or reward mode than what is asked."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +102,18 @@ class Run:
     def finished_report(self) -> ScoreReport | None:
         """Give the report of the due candidate where a kill came between it and state.json: commit it, score nothing.
 
-        Raises BadDocument where there is a report that is not about this candidate and request; Conflict as `due`.
+        Raises BadDocument where there is a report that is not about this candidate and request, or one that holds a
+        stand-in reward; Conflict as `due`.
         """
-        path = self.layout.report(self.next.slot)
-        due = self.due
+        slot, due = self.next.slot, self.due
+        path = self.layout.report(slot)
         if not os.path.lexists(path):
             return None
-        report = read_part(path, ScoreReport, self.next.slot)
-        self._check_report(report, due)
+        report = read_part(path, ScoreReport, slot)
+        try:
+            self._check_report(report, due)
+        except (BadDocument, Transient) as error:  # the same command would find it again
+            raise BadDocument(f"slot {slot}: {error}: move '{path}' away to score again") from error
         return report
 
     def commit_scored(self, report: ScoreReport) -> SlotOutcome:
@@ -146,7 +154,7 @@ class Run:
             return None
         error = read_part(path, ErrorFile, slot)
         if error.candidate_id != candidate_slot_id(slot):
-            raise BadDocument(f"slot {slot}: '{path}' is about '{error.candidate_id}': {REMEDY}")
+            raise BadDocument(f"slot {slot}: '{path}' is about '{shown(error.candidate_id)}': {REMEDY}")
         return CandidateProposalError(error.reason, error.evidence_dir)
 
     def commit_invalid(self, reason: str, evidence_dir: str = "") -> SlotOutcome:
@@ -171,8 +179,9 @@ class Run:
         subject = f"bad report of '{due.candidate_id}'"
         wanted = doc_hash(parse_tree(due.tree))
         if report.doc_hash != wanted:
-            raise BadDocument(f"{subject}: it is about document '{report.doc_hash}', the candidate is '{wanted}': "
-                              f"move '{self.layout.report(self.next.slot)}' away to score again")  # fmt: skip
+            raise BadDocument(
+                f"{subject}: it is about document '{shown(report.doc_hash)}', the candidate is '{wanted}'"
+            )
         if report.request != self.plan.request:
             raise BadDocument(f"{subject}: it answers {_show(report.request)}, the run asks {_show(self.plan.request)}")
         mode = self._reward_mode
@@ -180,8 +189,7 @@ class Run:
             raise BadDocument(f"{subject}: its reward mode is '{report.reward_mode}', the run's is '{mode}'")
         for cell in report.cells:
             if cell.infra_failed:
-                raise Transient(f"{subject}: task '{cell.task_id}' attempt {cell.attempt} has no verifier reward: "
-                                "run the same command again")  # fmt: skip
+                raise Transient(f"{subject}: task '{cell.task_id}' attempt {cell.attempt} has no verifier reward")
 
     @property
     def _reward_mode(self) -> RewardMode | None:
@@ -192,25 +200,30 @@ class Run:
 
 
 def check_plan(state: PopulationRunState, plan: Plan) -> None:
-    """Raise Conflict where a plan is not the one that the run was started with; BadDocument where evidence is bad."""
+    """Raise OtherPlan where a plan is not the one that the run was started with, and as check_slots; BadDocument."""
+    check_slots(state, plan.iterations)
     run_dir = state.layout.run_dir
-    if state.consumed > plan.iterations + 1:
-        raise Conflict(
-            f"run '{run_dir}' has {state.consumed - 1} slots after the seed, but only {plan.iterations} are asked for: "
-            "ask for at least as many"
-        )
     seed = state.load_slot(0).candidate if state.consumed else None
     if seed is None:
         return
     if seed.tree != plan.seed:
-        raise Conflict(f"run '{run_dir}' started from seed tree '{tree_hash(seed.tree)}', this seed is "
-                       f"'{tree_hash(plan.seed)}': use the same seed, or a new run directory")  # fmt: skip
+        raise OtherPlan(f"run '{run_dir}' started from seed tree '{tree_hash(seed.tree)}', this seed is "
+                        f"'{tree_hash(plan.seed)}': use the same seed, or a new run directory")  # fmt: skip
     if seed.report.request != plan.request:
-        raise Conflict(f"run '{run_dir}' asks {_show(seed.report.request)}, this request is {_show(plan.request)}: "
-                       "ask the same, or use a new run directory")  # fmt: skip
+        raise OtherPlan(f"run '{run_dir}' asks {_show(seed.report.request)}, this request is {_show(plan.request)}: "
+                        "ask the same, or use a new run directory")  # fmt: skip
     if plan.reward_mode is not None and seed.report.reward_mode != plan.reward_mode:
-        raise Conflict(f"run '{run_dir}' has reward mode '{seed.report.reward_mode}', asked is '{plan.reward_mode}': "
-                       "ask the same, or use a new run directory")  # fmt: skip
+        raise OtherPlan(f"run '{run_dir}' has reward mode '{seed.report.reward_mode}', asked is '{plan.reward_mode}': "
+                        "ask the same, or use a new run directory")  # fmt: skip
+
+
+def check_slots(state: PopulationRunState, iterations: int) -> None:
+    """Raise Conflict where a run has more slots than a plan of `iterations` after the seed."""
+    if state.consumed > iterations + 1:
+        raise Conflict(
+            f"run '{state.layout.run_dir}' has {state.consumed - 1} slots after the seed, but only {iterations} are "
+            "asked for: ask for at least as many"
+        )
 
 
 def _check_iterations(iterations: int) -> None:
@@ -219,4 +232,4 @@ def _check_iterations(iterations: int) -> None:
 
 
 def _show(request: ScoreRequest) -> str:
-    return f"{request.attempts} attempts at tasks {', '.join(request.task_ids)}"
+    return f"{request.attempts} attempts at tasks {shown(', '.join(request.task_ids))}"

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from wmo_contracts.run import BestView, NextStep, OutcomeView, RunDocument, RunSettings
 from wmo_harness.source_tree import SourceTree
-from wmo_kit.documents import parse_bytes
-from wmo_kit.errors import BadDocument, Negative
+from wmo_kit.errors import Negative
 
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import EvaluatedCandidate, SlotOutcome
-from wmo_population.recorded import recorded_plan, require_settings
+from wmo_population.recorded import check_record, require_settings
 from wmo_population.run_record import read_settings
 from wmo_population.slots import next_step, select_best
 from wmo_population.state import PopulationRunState
-from wmo_population.steps import check_plan
+from wmo_population.steps import check_slots
+from wmo_population.verdict import read_verdict
 
 SUMMARY_KEY = "summary"
 """Where a proposer's status.json says in one line what it changed."""
@@ -29,8 +29,9 @@ def view_run(run_dir: Path) -> RunDocument:
     settings = read_settings(run_dir)
     state = PopulationRunState(run_dir)
     if settings is not None:
-        check_plan(state, recorded_plan(state.layout, settings))
+        check_record(state, settings)
     outcomes = state.load()
+    state.load_pending(state.consumed)
     best = select_best(outcome.candidate for outcome in outcomes if outcome.candidate is not None)
     step = _next(state, settings)
     return RunDocument(
@@ -47,20 +48,26 @@ def view_run(run_dir: Path) -> RunDocument:
 def next_of(run_dir: Path) -> NextStep:
     """Give a run's next step from its index and record alone; no evidence is read, so it costs the same at any size.
 
-    Raises Missing, BadDocument, OSError.
+    Raises Missing, BadDocument, Conflict (more slots than the record has), OSError.
     """
+    settings = read_settings(run_dir)
     state = PopulationRunState(run_dir)
-    step = _next(state, read_settings(run_dir))
+    if settings is not None:
+        check_slots(state, settings.iterations)
+    step = _next(state, settings)
     return step or next_step(state.consumed, require_settings(run_dir).iterations, pending=False)
 
 
 def best_of(run_dir: Path) -> EvaluatedCandidate:
     """Give the best candidate so far, all evidence re-hashed.
 
-    Raises Negative where there is none yet, Missing, BadDocument, OSError.
+    Raises Negative where there is none yet, Missing, BadDocument, Conflict, OSError.
     """
-    read_settings(run_dir)
-    outcomes = PopulationRunState(run_dir).load()
+    settings = read_settings(run_dir)
+    state = PopulationRunState(run_dir)
+    if settings is not None:
+        check_record(state, settings)
+    outcomes = state.load()
     best = select_best(outcome.candidate for outcome in outcomes if outcome.candidate is not None)
     if best is None:
         raise Negative(f"no best candidate in '{run_dir}': nothing is scored yet; 'wmo-score --run' scores the seed")
@@ -105,11 +112,7 @@ def changed_files(before: SourceTree, after: SourceTree) -> tuple[str, ...]:
 
 
 def _summary(layout: RunLayout, slot: int) -> str:
-    """Give the proposer's own line on what it changed. It decorates: where it cannot be read there is none."""
-    path = layout.proposal_dir(slot) / "status.json"
-    try:
-        status = parse_bytes(path.read_bytes(), str(path))
-    except (BadDocument, OSError):
-        return ""
-    line = status.get(SUMMARY_KEY) if isinstance(status, dict) else None
+    """Give the proposer's own line on what it changed, "" where it wrote none. Raises BadDocument."""
+    status = read_verdict(layout, slot)
+    line = None if status is None else status.get(SUMMARY_KEY)
     return line if isinstance(line, str) else ""
