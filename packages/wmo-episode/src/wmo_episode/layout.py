@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wmo_harness.source_tree import SourceTree
+from wmo_kit.io_errors import naming
 
 OUR_FILES = ("entry.ts", "termination.ts", "package.json")
 HARNESS = "harness"
@@ -29,19 +30,26 @@ def runner_folder(tree: SourceTree, modules: Path | None, parent: Path | None) -
     cache on. Written plainly, with no fsync: nobody reads the folder before it is whole, and it never outlives us.
     Raises OSError, and then nothing has been started.
     """
-    folder = Path(tempfile.mkdtemp(prefix="episode-", dir=parent and parent.absolute()))  # the box has its own "here"
+    place = Path(tempfile.gettempdir()) if parent is None else parent.absolute()  # the box has its own "here"
+    with naming(place):
+        folder = Path(tempfile.mkdtemp(prefix="episode-", dir=place))
     try:
-        for name in OUR_FILES:
-            shutil.copyfile(_SOURCES / name, folder / name)
-        for file in tree.files:
-            path = folder / HARNESS / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.content.encode())
-        if modules is None:
-            (folder / MODULES).mkdir()
-            (folder / CACHE).mkdir()
-        else:
-            (folder / MODULES).symlink_to(modules)
+        with naming(place):
+            _fill(folder, tree, modules)
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def _fill(folder: Path, tree: SourceTree, modules: Path | None) -> None:
+    for name in OUR_FILES:
+        shutil.copyfile(_SOURCES / name, folder / name)
+    for file in tree.files:
+        path = folder / HARNESS / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content.encode())
+    if modules is None:
+        (folder / MODULES).mkdir()
+        (folder / CACHE).mkdir()
+    else:
+        (folder / MODULES).symlink_to(modules)

@@ -1,5 +1,6 @@
 """Small durable steps on a run's files, and the removal of what a kill leaves between them."""
 
+import errno
 import os
 import re
 import shutil
@@ -46,12 +47,22 @@ def holds_tree(directory: Path, tree: SourceTree) -> bool:
         return False
 
 
-def make_directory(directory: Path) -> None:
-    """Make a directory and its missing parents, each durable in the one above. Raises OSError."""
-    if not directory.is_dir():
-        make_directory(directory.parent)
+def make_directory(directory: Path, *, inside: Path | None = None) -> None:
+    """Make a directory and its missing parents, each durable in the one above.
+
+    With `inside`, a directory above it that must be there: what was removed under us is not made again, with nothing
+    of what it held. Raises OSError that names what is missing, or the file that stands where a directory belongs.
+    """
+    if directory.is_dir():
+        return
+    if directory == inside:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(directory))
+    make_directory(directory.parent, inside=inside)
+    try:
         directory.mkdir(exist_ok=True)
-        fsync_directory(directory.parent)
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory)) from error
+    fsync_directory(directory.parent)
 
 
 def unlink(path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 from wmo_contracts.episode import Action, Observation, SandboxMode
 
 from wmo_suites.box import Bind
+from wmo_suites.disk import check_room
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.supervised import SandboxDiedError, Supervised
 
@@ -56,7 +57,8 @@ class Sandbox:
     def execute(self, action: Action) -> Observation:
         """Carry out one tool call. Whatever the agent did wrong is an error observation.
 
-        Raises Missing (69) with the reason where no sandbox can be made.
+        Raises Missing (69) with the reason where no sandbox can be made; OSError where the disk is full afterwards or
+        the workspace is gone: what the call gave is then no observation.
         """
         problem = _problem(action)
         if problem:
@@ -68,7 +70,7 @@ class Sandbox:
         return reply if isinstance(reply, Observation) else _observe_file(action.name, arguments["path"], reply)
 
     def run(self, command: str, *, timeout_s: float | None = None) -> Observation:
-        """Run a bash command, as the tool does, with a time limit of its own. Raises Missing as `execute` does."""
+        """Run a bash command, as the tool does, with a time limit of its own. Raises what `execute` does."""
         limit = self._limits.command_timeout_s if timeout_s is None else timeout_s
         request = {"op": "bash", "command": command, "timeout_s": limit, "env": self._env}
         reply = self._ask(request, limit + SLACK_S)
@@ -98,7 +100,9 @@ class Sandbox:
                     return Observation(content="the sandbox is closed", is_error=True)
                 supervised = self._supervised = self._supervised or Supervised(*self._place)
             try:
-                return supervised.ask(request, wait_s)
+                reply = supervised.ask(request, wait_s)
+                self._check_disks()
+                return reply
             except SandboxDiedError as error:
                 with self._state:
                     supervised.close()
@@ -109,6 +113,12 @@ class Sandbox:
                     else "; the next call gets a fresh one on the same files, other processes are lost"
                 )
                 return Observation(content=f"{error} during this call{told}", is_error=True)
+
+    def _check_disks(self) -> None:
+        workspace, binds, _, mode = self._place
+        writable = [workspace, *(bind.host for bind in binds if bind.writable)]
+        for folder in [*writable, Path("/tmp")] if mode == "none" else writable:
+            check_room(folder)
 
 
 def _variables(workspace: Path, binds: Sequence[Bind]) -> dict[str, str]:

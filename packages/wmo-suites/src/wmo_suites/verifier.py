@@ -11,6 +11,7 @@ from pathlib import Path
 from wmo_contracts.episode import Observation, SandboxMode
 from wmo_contracts.score import CellTests
 from wmo_kit.errors import Transient
+from wmo_kit.io_errors import naming
 
 from wmo_suites.box import Bind
 from wmo_suites.reward import BadVerdictError, read_reward, read_tests
@@ -154,4 +155,5 @@ def _keep_output(path: Path, content: str) -> None:
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
-    path.write_text(content, "utf-8", newline="")
+    with naming(path):
+        path.write_text(content, "utf-8", newline="")

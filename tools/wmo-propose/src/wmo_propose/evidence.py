@@ -19,6 +19,7 @@ from wmo_harness.tree_io import write_tree
 from wmo_kit.atomic import write_json_atomic, write_text_atomic
 from wmo_kit.documents import read_json_part
 from wmo_kit.errors import BadDocument
+from wmo_population.durable import make_directory
 
 STATUS = "status.json"
 ATTEMPT = "attempt-"
@@ -47,7 +48,7 @@ def finished_status(directory: Path) -> Status | None:
 
 def open_evidence(directory: Path, request: str) -> None:
     """Make the folder of a new turn; what a try that was cut short left there moves to attempt-<k>/. Raises OSError."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory, inside=directory.parents[1])
     left = [path for path in directory.iterdir() if not path.name.startswith(ATTEMPT)]
     if left:
         number = 1

@@ -45,7 +45,7 @@ def start_folder(evidence: Path, trial: Trial) -> Path:
     for old in (folder, _partial(folder)):
         if old.exists():
             shutil.rmtree(old)
-    make_directory(folder)
+    make_directory(folder, inside=evidence.parent)
     return folder
 
 

@@ -7,7 +7,7 @@ from wmo_contracts.run import RunSettings
 from wmo_contracts.score import ScoreDocument, ScoreReport
 from wmo_kit.config import Config, Endpoint, Roles, load_config
 from wmo_kit.log import Log
-from wmo_population.events import append_event
+from wmo_population.events import note_event
 from wmo_population.outcomes import CandidateProposal
 from wmo_population.recorded import RecordedRun, open_run
 from wmo_population.run_record import suite_dir
@@ -36,7 +36,8 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
         report = run.finished_report() or _score(log, run, due, options)
         run.commit_scored(report)
         usage = total_usage(run.layout.candidate_dir(slot), trials(report.request))
-        append_event(
+        note_event(
+            log,
             run_dir,
             "scored",
             slot,

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from wmo_contracts.episode import EpisodeResult, SandboxMode
 from wmo_contracts.score import CellDocument, passes
@@ -23,13 +24,17 @@ from wmo_score.notes import cell_note
 
 @dataclass(frozen=True)
 class TrialRunner:
-    """Runs single trials of one subject. `evidence` is the candidate's folder, `work_dir` one for working files."""
+    """Runs single trials of one subject. `evidence` is the candidate's folder, `work_dir` one for working files.
+
+    `spoiled` is set once a disk failed: it is all trials' disk, so those that still run get no verdict either.
+    """
 
     subject: Subject
     tasks: Mapping[str, Task]
     agent: Agent
     evidence: Path
     work_dir: Path
+    spoiled: Event = field(default_factory=Event)
 
     def run(self, trial: Trial, stop: Stop) -> CellDocument:
         """Run `trial` to its verdict; its folder then holds all evidence, cell.json last. Call it from a thread.
@@ -47,6 +52,12 @@ class TrialRunner:
             if stop.event.is_set():
                 raise Cancelled(f"'{trial}' was cancelled") from error
             raise
+        except OSError:
+            self.spoiled.set()
+            raise
+        if self.spoiled.is_set():
+            set_aside(folder)
+            raise Transient("the disk failed in another trial meanwhile")
         cell = make_cell(
             self.subject,
             trial,
