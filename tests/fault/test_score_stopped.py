@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from processes import alive, command_lines, descendants, wait_gone, wait_until
 
 BIN = Path(sys.executable).parent
 TASKS = Path(__file__).parents[2] / "tools/wmo-score/tests/tasks"
@@ -27,13 +27,26 @@ def suite(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def silent_model():
-    """Give the address of a model endpoint that never answers, and the event that it was asked."""
+    """Give the address of a model that makes one tool call and then never answers, and the event that it was silent."""
     asked, over = threading.Event(), threading.Event()
+    function = {"name": "bash", "arguments": json.dumps({"command": "echo so far"})}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "type": "function", "function": function}],
+    }
+    reply = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            asked.set()
-            over.wait(120)
+            if b"so far" in self.rfile.read(int(self.headers["Content-Length"])):
+                asked.set()
+                over.wait(120)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
 
         def log_message(self, *_arguments):
             pass
@@ -61,48 +74,10 @@ class Scoring:
         )
 
     def wait_until(self, condition) -> None:
-        for _ in range(3000):
-            if condition():
-                return
-            assert self.process.poll() is None, self.process.communicate()
-            time.sleep(0.02)
-        raise AssertionError("the awaited moment never came")
+        wait_until(condition, self.process)
 
     def descendants(self) -> dict[int, str]:
-        """Give pid -> name of every process below this one."""
-        parents, names = {}, {}
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                pid, _, rest = path.read_text().partition(" (")
-            except OSError:
-                continue
-            name, _, fields = rest.rpartition(") ")
-            parents[int(pid)], names[int(pid)] = int(fields.split()[1]), name
-        found = {self.process.pid}
-        while more := {pid for pid, parent in parents.items() if parent in found} - found:
-            found |= more
-        return {pid: names[pid] for pid in found - {self.process.pid}}
-
-
-def alive(pids) -> list[int]:
-    """Give those that still run; a zombie that nobody has reaped yet does not."""
-    running = []
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-        except OSError:
-            continue
-        if state not in "ZX":
-            running.append(pid)
-    return running
-
-
-def wait_gone(pids) -> None:
-    for _ in range(500):
-        if not alive(pids):
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"still running: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in alive(pids)]}")
+        return descendants(self.process.pid)
 
 
 def cells(keep: Path) -> dict[str, int]:
@@ -139,7 +114,7 @@ def test_sigkill_loses_no_finished_cell_and_leaves_nobody_behind(suite, tmp_path
     assert set(after) == {"count", "greet", "serve"}
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_polite_stop_ends_every_child_and_cleans_up(suite, tmp_path, number, code):
     keep = tmp_path / "kept"
     scoring = Scoring(tmp_path, "--suite", suite, "--agent", "oracle", "--jobs", 3, "--keep", keep)
@@ -167,20 +142,50 @@ def test_ctrl_c_reaches_the_whole_group_and_still_stops_cleanly(suite, tmp_path)
     assert scoring.process.returncode == 130, words
     assert not alive(below)
     assert set(cells(keep)) == {"count", "greet"}
-    assert not list(keep.glob("trials/*/*.partial"))
+    assert [path.name for path in (keep / "trials/serve").iterdir()] == ["attempt-1.partial"]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
-def test_an_episode_with_node_ends_with_us(suite, tmp_path, silent_model, number, code):
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_an_episode_with_node_ends_with_us_and_leaves_its_transcript(suite, tmp_path, silent_model, number, code):
     with (tmp_path / "pi.json").open("w") as file:
         subprocess.run([BIN / "wmo-vendor", "tree"], stdout=file, check=True)
     address, asked = silent_model
     env = {"WMO_BASE_URL": address, "WMO_MODEL": "silent", "WMO_API_KEY": "none"}
-    scoring = Scoring(tmp_path, tmp_path / "pi.json", "--suite", suite, "--task", "greet", env=env)
+    keep = tmp_path / "kept"
+    scoring = Scoring(tmp_path, tmp_path / "pi.json", "--suite", suite, "--task", "greet", "--keep", keep, env=env)
     scoring.wait_until(asked.is_set)
     below = scoring.descendants()
-    assert any(b"entry.ts" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below)
+    assert any("entry.ts" in line for line in command_lines(below))
     scoring.process.send_signal(number)
-    output, _ = scoring.process.communicate(timeout=30)
+    output, words = scoring.process.communicate(timeout=30)
     assert (scoring.process.returncode, output) == (code, "")
+    assert "Traceback" not in words
     wait_gone(below)
+    if number == signal.SIGKILL:
+        return
+    assert [path.name for path in (keep / "trials/greet").iterdir()] == ["attempt-1.partial"]
+    partial = keep / "trials/greet/attempt-1.partial"
+    assert sorted(path.name for path in partial.iterdir()) == ["episode.json", "wmo-run.json"]
+    result = json.loads((partial / "wmo-run.json").read_text())
+    assert [step["observation"]["content"] for step in result["steps"]] == [
+        "so far\n",
+        "the episode was stopped before /done",
+    ]
+    assert (result["stop_reason"], result["usage"]["calls"]) == ("error", 1)
+    assert address.removeprefix("http://").removesuffix("/v1") not in (partial / "wmo-run.json").read_text()
+
+
+def test_a_verifier_that_hangs_delays_no_stop_and_its_first_word_is_no_verdict(suite, tmp_path):
+    (suite / "greet/tests/test.sh").write_text("echo 1 > /logs/verifier/reward.txt; sleep 600\n")
+    keep = tmp_path / "kept"
+    scoring = Scoring(tmp_path, "--suite", suite, "--task", "greet", "--agent", "oracle", "--keep", keep)
+    scoring.wait_until((keep / "trials/greet/attempt-1/verifier/reward.txt").exists)
+    below = scoring.descendants()
+    scoring.process.send_signal(signal.SIGTERM)
+    _, words = scoring.process.communicate(timeout=30)
+    assert scoring.process.returncode == 143, words
+    assert not alive(below)
+    assert [path.name for path in (keep / "trials/greet").iterdir()] == ["attempt-1.partial"]
+    assert not list(keep.rglob("cell.json"))

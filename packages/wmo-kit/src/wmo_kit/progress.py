@@ -1,5 +1,6 @@
 """One live line about work in hand where stderr is a terminal, plain lines elsewhere."""
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from types import TracebackType
@@ -53,4 +54,5 @@ class WorkProgress:
     ) -> None:
         """Take the live line away."""
         if self._bar:
-            self._bar.stop()
+            with contextlib.suppress(OSError):  # the terminal may be gone, and the work is not its
+                self._bar.stop()
