@@ -17,6 +17,15 @@ def test_write_replaces_the_whole_directory(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_what_is_the_same_in_a_tree_like_it_is_held_once(tmp_path):
+    other = TREE.as_mapping() | {"SYSTEM.md": "another\n", "new.ts": ""}
+    write_tree(SourceTree.from_mapping(other), tmp_path / "t")
+    read = read_tree(tmp_path / "t", like=TREE)
+    assert read.as_mapping() == other
+    known = {file.path: file for file in TREE.files}
+    assert [file.path for file in read.files if file is known.get(file.path)] == ["empty", "src/deep/a.ts"]
+
+
 def test_write_goes_through_a_symlink(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

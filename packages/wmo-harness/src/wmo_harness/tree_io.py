@@ -12,14 +12,18 @@ from wmo_kit.errors import CannotWrite, Missing
 from wmo_harness.source_tree import BadTree, Bounds, SourceTree
 
 
-def read_tree(directory: Path, bounds: Bounds | None = None) -> SourceTree:
+def read_tree(directory: Path, bounds: Bounds | None = None, *, like: SourceTree | None = None) -> SourceTree:
     """Read every file below `directory`, byte for byte (CRLF and lone CR survive). Empty directories do not count.
 
-    With `bounds`, reading stops as soon as they are passed, so a huge tree costs no memory. Raises BadTree for a
-    symlink, a special file, text that is not UTF-8, or anything that SourceTree refuses; Missing; OSError.
+    With `bounds`, reading stops as soon as they are passed, so a huge tree costs no memory. Files that are the same in
+    `like` are its objects: a thousand trees that differ from it in a line cost the memory of a thousand lines.
+
+    Raises BadTree for a symlink, a special file, text that is not UTF-8, or anything that SourceTree refuses; Missing;
+    OSError.
     """
     if not directory.is_dir():
         raise Missing(f"no harness directory '{directory}': name an existing one")
+    known = {} if like is None else {file.path: file for file in like.files}
     files: list[SourceFile] = []
     size = 0
     for name in _walk(directory, ""):
@@ -28,9 +32,11 @@ def read_tree(directory: Path, bounds: Bounds | None = None) -> SourceTree:
         data = _read_regular(directory / name, name, None if bounds is None else bounds.max_bytes - size)
         size += len(data)
         try:
-            files.append(SourceFile(path=name, content=data.decode()))
+            content = data.decode()
         except UnicodeDecodeError as error:
             raise BadTree(f"bad content of '{name}': not UTF-8 at byte {error.start}") from error
+        twin = known.get(name)
+        files.append(twin if twin and twin.content == content else SourceFile(path=name, content=content))
     return SourceTree.from_files(files)
 
 

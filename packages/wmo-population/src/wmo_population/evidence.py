@@ -98,11 +98,14 @@ def _slot_beyond(layout: RunLayout, consumed: int) -> int | None:
     return None
 
 
-def read_slot(layout: RunLayout, entry: StateEntry) -> SlotOutcome:
-    """Read and re-hash everything of a consumed slot. Raises BadDocument that names the slot and the file."""
+def read_slot(layout: RunLayout, entry: StateEntry, like: SourceTree | None = None) -> SlotOutcome:
+    """Read and re-hash everything of a consumed slot. Raises BadDocument that names the slot and the file.
+
+    `like` is the seed's tree where it is at hand: what a candidate has in common with it is kept in memory once.
+    """
     if isinstance(entry, InvalidEntry):
         return _read_invalid(layout, entry)
-    return _read_scored(layout, entry)
+    return _read_scored(layout, entry, like)
 
 
 def _read_invalid(layout: RunLayout, entry: InvalidEntry) -> SlotOutcome:
@@ -113,7 +116,7 @@ def _read_invalid(layout: RunLayout, entry: InvalidEntry) -> SlotOutcome:
     return SlotOutcome(entry.slot, entry.candidate_id, None, entry.reason, entry.evidence_dir)
 
 
-def _read_scored(layout: RunLayout, entry: ScoredEntry) -> SlotOutcome:
+def _read_scored(layout: RunLayout, entry: ScoredEntry, like: SourceTree | None) -> SlotOutcome:
     slot, path = entry.slot, layout.report(entry.slot)
     report = read_part(path, ScoreReport, slot)
     if report.doc_hash != entry.doc_hash:
@@ -124,7 +127,7 @@ def _read_scored(layout: RunLayout, entry: ScoredEntry) -> SlotOutcome:
                           f"'{layout.state}' says {entry.score}: {REMEDY}")  # fmt: skip
     if any(cell.infra_failed for cell in report.cells):
         raise BadDocument(f"slot {slot}: '{path}' holds a stand-in reward (infra_failed): {REMEDY}")
-    tree = read_source(layout, slot)
+    tree = read_source(layout, slot, like)
     _check_doc_hash(layout, slot, tree, report.doc_hash, path)
     if slot > 0:
         wanted = ProposalFile(
@@ -157,10 +160,10 @@ def read_pending(layout: RunLayout, slot: int) -> CandidateProposal | None:
     """Read the accepted candidate that waits for its scores; None where the slot has none. Raises BadDocument."""
     try:
         pending = read_part(layout.pending(slot), PendingFile, slot)
-    except BadDocument:
-        if os.path.lexists(layout.pending(slot)):
-            raise
-        return None
+    except BadDocument as error:
+        if isinstance(error.__cause__, FileNotFoundError):  # not a second look: it may have been written meanwhile
+            return None
+        raise
     proposal = read_part(layout.proposal(slot), ProposalFile, slot)
     tree = read_source(layout, slot)
     _check_doc_hash(layout, slot, tree, pending.doc_hash, layout.pending(slot))
@@ -178,13 +181,13 @@ def read_part(path: Path, model: type[PartT], slot: int) -> PartT:
         return read_json_part(path, model)
 
 
-def read_source(layout: RunLayout, slot: int) -> SourceTree:
-    """Read a slot's source tree. Raises BadDocument that names the slot and the folder."""
+def read_source(layout: RunLayout, slot: int, like: SourceTree | None = None) -> SourceTree:
+    """Read a slot's source tree, sharing with `like` what is the same. Raises BadDocument (slot and folder)."""
     directory = layout.source_dir(slot)
     with reading(f"slot {slot}", directory):
         refuse_link(directory.parent)
         refuse_link(directory)
-        return read_tree(directory, SEED_BOUNDS if slot == 0 else PROPOSER_BOUNDS)
+        return read_tree(directory, SEED_BOUNDS if slot == 0 else PROPOSER_BOUNDS, like=like)
 
 
 def refuse_link(directory: Path) -> None:

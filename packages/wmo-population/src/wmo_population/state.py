@@ -50,9 +50,11 @@ class PopulationRunState:
     def load_slot(self, slot: int) -> SlotOutcome:
         """Give one consumed slot, re-hashed. Raises BadDocument, and IndexError for a slot that is not consumed."""
         if slot not in self._verified:
-            outcome = read_slot(self.layout, self._entries[slot])
-            if slot > 0:
-                check_same_matrix(self.layout, self.load_slot(0), outcome)
+            seed = self.load_slot(0) if slot > 0 else None
+            like = seed.candidate.tree if seed and seed.candidate else None
+            outcome = read_slot(self.layout, self._entries[slot], like)
+            if seed is not None:
+                check_same_matrix(self.layout, seed, outcome)
             self._verified[slot] = outcome
         return self._verified[slot]
 
@@ -72,7 +74,7 @@ class PopulationRunState:
             doc_hash=doc_hash(parse_tree(proposal.tree)),
             tree_hash=tree_hash(proposal.tree),
         )
-        make_directory(self.layout.candidate_dir(slot))
+        make_directory(self.layout.candidate_dir(slot), inside=self.layout.run_dir)
         unlink(self.layout.error(slot))
         self._stage(slot, proposal.tree)
         write_part(self.layout.proposal(slot), ProposalFile(**pending.model_dump(), evidence_dir=proposal.evidence_dir))
@@ -136,7 +138,7 @@ class PopulationRunState:
             self.record_pending(slot, proposal)
 
     def _stage(self, slot: int, tree: SourceTree) -> None:
-        make_directory(self.layout.candidate_dir(slot))
+        make_directory(self.layout.candidate_dir(slot), inside=self.layout.run_dir)
         with reading(f"slot {slot}", self.layout.source_dir(slot)):
             refuse_link(self.layout.candidate_dir(slot))
             refuse_link(self.layout.source_dir(slot))
@@ -147,7 +149,7 @@ class PopulationRunState:
         """Remove what a killed earlier checkpoint of the slot left: it was never accepted."""
         if os.path.lexists(self.layout.pending(slot)):
             raise Conflict(f"slot {slot} holds an accepted candidate: score it, it cannot be recorded as invalid")
-        make_directory(self.layout.candidate_dir(slot))
+        make_directory(self.layout.candidate_dir(slot), inside=self.layout.run_dir)
         unlink(self.layout.proposal(slot))
         remove_directory(self.layout.source_dir(slot))
 
