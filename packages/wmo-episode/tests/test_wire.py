@@ -4,8 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wmo_contracts.chat import ChatReply, ToolCall
-from wmo_contracts.episode import Limits, Usage
-from wmo_episode.wire import BadRequest, completion_body, parse_chat, read_reply, sse_body, sse_error, tool_arguments
+from wmo_contracts.episode import Action, EpisodeResult, Limits, Observation, Step, Usage
+from wmo_episode.wire import (
+    MAX_NESTING,
+    BadRequest,
+    completion_body,
+    parse_chat,
+    parse_object,
+    read_reply,
+    sse_body,
+    sse_error,
+    tool_arguments,
+)
 
 LIMITS = Limits(temperature=0.3, max_output_tokens=100)
 USER = {"role": "user", "content": "hi"}
@@ -191,3 +201,20 @@ def test_arguments_may_be_an_object_or_its_text():
 def test_arguments_are_never_emptied(value):
     with pytest.raises(BadRequest):
         tool_arguments(value)
+
+
+def nested(depth):
+    return f'{{"command": "ls", "more": {"[" * depth}{"]" * depth}}}'
+
+
+def test_what_is_nested_too_deep_for_the_evidence_is_not_taken():
+    deepest = tool_arguments(nested(MAX_NESTING))
+    step = Step(action=Action(kind="tool", name="bash", arguments=deepest), observation=Observation(content=""))
+    result = EpisodeResult(task_id="t", steps=(step,), stop_reason="error", answer="", turns=1)
+    assert EpisodeResult.model_validate_json(result.to_text()) == result
+    for depth in (MAX_NESTING + 1, 100_000):
+        with pytest.raises(BadRequest, match="nested too deep"):
+            tool_arguments(nested(depth))
+        with pytest.raises(BadRequest, match="nested too deep"):
+            parse_object(nested(depth).encode())
+        assert read_reply(reply(tool_call(nested(depth)))).withheld == 1

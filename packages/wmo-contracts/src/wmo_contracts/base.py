@@ -42,13 +42,15 @@ def dump_text(value: Any) -> str:
     """Give the text form of a JSON value: indent 2, every nested object sorted, no NaN, a newline at the end.
 
     The top level keeps its order, so that `schema` can stand first; the run directory's plain files are passed sorted.
-    Raises ValueError where `value` holds NaN or Infinity.
+    A lone surrogate, which JSON can escape but UTF-8 and our own readers cannot hold, becomes "?": what an agent says
+    must not make its evidence impossible to write. Raises ValueError where `value` holds NaN or Infinity.
     """
     if isinstance(value, dict):
         value = {key: _sorted(item) for key, item in value.items()}
     else:
         value = _sorted(value)
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", "replace").decode()
 
 
 def _sorted(value: Any) -> Any:

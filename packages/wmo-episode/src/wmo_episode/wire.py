@@ -4,6 +4,7 @@ Every body is a whole: the server writes it once, because small split writes cos
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from wmo_contracts.chat import ChatReply, ChatRequest, ToolCall
 from wmo_contracts.episode import Limits, Usage
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+MAX_NESTING = 64
+"""Lists and objects inside one another: the evidence could not be written above 250, nor read above 190."""
 MODEL_NAME = "wmo"
 """The one model the shim offers; which model answers is the episode's configuration, not the agent's choice."""
 
@@ -48,8 +51,8 @@ class Answer:
 def parse_object(body: bytes) -> dict[str, Any]:
     """Parse a request body that must be a JSON object. Raises BadRequest."""
     try:
-        value = parse_text(body.decode())
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        value = _parse(body.decode())
+    except ValueError as error:  # UnicodeDecodeError is one
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadRequest("the body must be a JSON object")
@@ -105,8 +108,8 @@ def read_reply(reply: ChatReply) -> Answer:
 def is_json_object(text: str) -> bool:
     """Say whether `text` is one whole JSON object."""
     try:
-        return isinstance(parse_text(text), dict)
-    except (ValueError, RecursionError):
+        return isinstance(_parse(text), dict)
+    except ValueError:
         return False
 
 
@@ -147,12 +150,32 @@ def tool_arguments(value: Any) -> dict[str, Any]:
     """Give a tool call's arguments, decoding a JSON string. Raises BadRequest; never empties what it cannot read."""
     if isinstance(value, str):
         try:
-            value = parse_text(value)
-        except (ValueError, RecursionError) as error:
+            value = _parse(value)
+        except ValueError as error:
             raise BadRequest(f"arguments are not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadRequest("arguments must be a JSON object")
     return value
+
+
+def _parse(text: str) -> Any:
+    """Parse what an agent or a model wrote. Raises ValueError, for what is nested too deep as well."""
+    try:
+        value = parse_text(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    level, depth = [value], 0
+    while level := [item for outer in level for item in _inside(outer)]:
+        depth += 1
+        if depth > MAX_NESTING:
+            raise ValueError("nested too deep")
+    return value
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _head(number: int, kind: str) -> dict[str, Any]:
