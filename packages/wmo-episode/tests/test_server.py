@@ -53,6 +53,7 @@ def test_task_says_what_to_do(serve):
         "max_turns": 7,
         "max_output_tokens": 4096,
         "context_window": 1000,
+        "skills": [{"name": "count-rows", "description": "counting"}],
     }
     assert [tool["name"] for tool in tools] == ["bash", "read_file", "write_file", "submit", "read_skill"]
     assert tools[0].keys() == {"name", "description", "parameters"}

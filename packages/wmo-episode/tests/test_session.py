@@ -3,7 +3,7 @@ import threading
 import pytest
 from wmo_contracts.chat import ChatRequest
 from wmo_contracts.episode import Observation
-from wmo_episode.session import BUDGET_EXHAUSTED, EPISODE_OVER, MAX_STEPS, Done, HostFailed
+from wmo_episode.session import BUDGET_EXHAUSTED, EPISODE_OVER, MAX_STEPS, BudgetSpent, Done, HostFailed
 from wmo_kit.errors import Missing
 from wmo_models.provider import ProviderError
 
@@ -181,3 +181,25 @@ def test_an_action_that_outlasts_the_patience_loses_its_environment(make_session
     acting.join(5)
     assert closed.is_set()
     assert not acting.is_alive()
+
+
+def test_one_model_call_too_many_ends_the_episode_where_calls_are_limited(make_session, scripted, says):
+    session = make_session(scripted(says(text="hm")), max_model_calls=2)
+    for _ in range(2):
+        session.complete(REQUEST)
+    assert not session.ended.is_set()
+    with pytest.raises(BudgetSpent, match="used all 2 model calls"):
+        session.complete(REQUEST)
+    assert (session.done.reason, session.usage.calls) == ("budget", 2)
+    assert session.ended.is_set()
+    session.finish(Done("42", "submit"))
+    assert session.done.reason == "budget"
+
+
+def test_so_does_one_action_too_many(make_session, environment):
+    session = make_session(max_model_calls=2, max_env_actions=1)
+    session.act("bash", {"command": "a"})
+    assert session.act("bash", {"command": "b"}).content == BUDGET_EXHAUSTED
+    assert (session.done.reason, session.ended.is_set(), len(session.steps)) == ("budget", True, 2)
+    assert session.act("bash", {"command": "c"}).content == EPISODE_OVER
+    assert [action.arguments["command"] for action in environment.actions] == ["a"]

@@ -38,12 +38,17 @@ class Skill(Part):
 
 
 class Limits(Part):
-    """What an episode may use. The defaults are design 5's."""
+    """What an episode may use. The defaults are design 5's.
+
+    Where `max_model_calls` is a number, one call or one environment action above its limit ends the episode as
+    "budget". Where it is None, max_turns bounds the calls, and an agent is told of an action too many and goes on.
+    """
 
     max_turns: Annotated[int, Field(ge=1)] = 20
     max_output_tokens: Annotated[int, Field(ge=1)] = 4096
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     max_env_actions: Annotated[int, Field(ge=1)] = 40
+    max_model_calls: Annotated[int, Field(ge=1)] | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 300.0
     grace_s: Annotated[float, Field(ge=0)] = 60.0
     context_window: Annotated[int, Field(ge=1)] | None = None

@@ -10,7 +10,6 @@ from wmo_episode.session import Done
 
 STDERR_CHARS = 500
 """The end of stderr that becomes the note (design 5)."""
-RUNTIME_MESSAGE = "(pi runtime)"
 
 _REASONS: dict[str, StopReason] = {
     "submit": "submitted",
@@ -31,7 +30,7 @@ class Ending:
     """How an episode ended, apart from its steps.
 
     `child` is None where no process was the agent (served by hand). `hidden` are texts that vary between two equal
-    runs (address, token, folder) and what stands for them in notes.
+    runs (address, token, folder) and what stands for them in notes. `runtime` names the agent's in the closing step.
     """
 
     done: Done | None
@@ -39,6 +38,7 @@ class Ending:
     child: ChildResult | None = None
     timeout_s: int = 0
     hidden: Mapping[str, str] = field(default_factory=dict)
+    runtime: str = "pi"
 
     def steady(self, text: str) -> str:
         """Give `text` without what varies."""
@@ -53,7 +53,7 @@ def conclude(
     """Give the result. Whatever is no submission of the agent's own ends with a step that says why."""
     reason, note = stop_reason(ending)
     if reason != "submitted":
-        steps = (*steps, _closing_step(task_id, note or reason))
+        steps = (*steps, _closing_step(task_id, ending.runtime, note or reason))
     return EpisodeResult(
         task_id=task_id,
         steps=steps,
@@ -94,6 +94,6 @@ def _by_word(done: Done, ending: Ending) -> tuple[StopReason, str]:
     return reason, "" if reason == "submitted" else note
 
 
-def _closing_step(task_id: str, note: str) -> Step:
-    action = Action(kind="message", content=RUNTIME_MESSAGE)
+def _closing_step(task_id: str, runtime: str, note: str) -> Step:
+    action = Action(kind="message", content=f"({runtime} runtime)")
     return Step(action=action, observation=Observation(content=note, is_error=True), task=task_id)

@@ -1,11 +1,18 @@
-"""The Python face of an episode: `PiRuntime(provider, files=..., ...).run(task_id, instruction, environment)`."""
+"""The Python face of an episode: `PiRuntime(provider, files=..., ...).run(task_id, instruction, environment)`.
+
+`Runtime` is what all kinds share, the whole course of an episode; a kind says which process the agent is. pi-node is
+here, kit-python in kit_runtime.py; runtimes.py chooses by a harness's runtime_kind.
+"""
 
 import math
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from wmo_contracts.episode import EpisodeResult, Limits, SandboxMode, Skill, ToolSpec
 from wmo_harness.source_tree import SourceTree
@@ -13,13 +20,12 @@ from wmo_kit.errors import Cancelled
 from wmo_models.provider import Provider
 from wmo_suites.environment import Environment
 
-from wmo_episode.layout import runner_folder
+from wmo_episode.layout import node_folder
+from wmo_episode.node_interpreter import Node
 from wmo_episode.result import Ending, conclude
-from wmo_episode.runner import INSIDE, AnyOf, Runner
+from wmo_episode.runner import INSIDE, AnyOf, Interpreter, Runner
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
-
-ENTRY_COMMAND = ("node", "--experimental-strip-types", "entry.ts")
 
 
 class EpisodeCancelled(Cancelled):
@@ -31,24 +37,36 @@ class EpisodeCancelled(Cancelled):
 
 
 @dataclass(frozen=True)
-class PiRuntime:
-    """Runs episodes of one harness: its agent in node, its model and its tools behind a shim of its own.
+class Runtime(ABC):
+    """Runs episodes of one harness: its agent in a process, its model and its tools behind a shim of its own.
 
-    `files` is the candidate's source tree, `runtime` the folder with node_modules and compile-cache that set-up makes
-    (vendor/runtime), `work` where runner folders are made (None: the system's temporary folder), `port` the shim's on
-    loopback (0: a free one). Safe to use from many threads at once.
+    `files` is the candidate's source tree, `work` where runner folders are made (None: the system's temporary folder),
+    `port` the shim's on loopback (0: a free one). Safe to use from many threads at once.
     """
+
+    NAME: ClassVar[str]
+    """Stands in the closing step of a result that is no submission."""
+    ENTRY_COMMAND: ClassVar[Sequence[str]]
+    """Plays the candidate's agent in the runner's folder."""
 
     provider: Provider
     files: SourceTree
     tools: tuple[ToolSpec, ...]
     system: str
-    runtime: Path
+    _: KW_ONLY
     skills: tuple[Skill, ...] = ()
     limits: Limits = field(default_factory=Limits)
     mode: SandboxMode = "bwrap"
     work: Path | None = None
     port: int = 0
+
+    @abstractmethod
+    def interpreter(self) -> Interpreter:
+        """Give what runs the candidate's language."""
+
+    @abstractmethod
+    def folder(self) -> AbstractContextManager[Path]:
+        """Make the runner's folder, to be removed at the end. Raises OSError."""
 
     def run(
         self,
@@ -57,26 +75,27 @@ class PiRuntime:
         environment: Environment,
         *,
         cancel: threading.Event | None = None,
-        command: Sequence[str] = ENTRY_COMMAND,
+        command: Sequence[str] | None = None,
     ) -> EpisodeResult:
         """Play one episode to its end, whatever that is: a failing or slow agent is a result.
 
         `environment` stays the caller's to close, except where an action of it outlasts the grace or the run is
-        cancelled: then it is closed here. `command` runs in the runner's folder with `node` first on its PATH.
-        Raises EpisodeCancelled, Missing (node or bubblewrap), OSError where the folder cannot be made (then nothing was
-        started), and whatever the environment or the model client raised by failing themselves.
+        cancelled: then it is closed here. `command` (None: ENTRY_COMMAND) runs in the runner's folder with the
+        interpreter first on its PATH. Raises EpisodeCancelled, Missing (interpreter or bubblewrap), OSError where the
+        folder cannot be made (then nothing was started), and whatever the environment or the model client raised by
+        failing themselves.
         """
         watch = _Watch()
         cancelled = cancel or threading.Event()
-        runner = Runner(self.runtime, self.mode)
+        runner = Runner(self.interpreter(), self.mode)
         session = Session(self._brief(task_id, instruction), self.provider, environment)
-        with runner_folder(self.files, runner.modules, self.work) as folder:
+        with self.folder() as folder:
             watch.mark("materialised")
             shim = Shim(session, port=self.port)
             patience_s = 0.0
             try:
                 child = runner.run(
-                    command,
+                    command or self.ENTRY_COMMAND,
                     folder,
                     shim_env={"PI_SHIM_URL": shim.url, "PI_SHIM_TOKEN": shim.token},
                     timeout_s=self.limits.timeout_s,
@@ -89,15 +108,38 @@ class PiRuntime:
             hidden = {shim.url: "http://shim", shim.address: "shim", shim.token: "TOKEN", str(folder): INSIDE}
         timings = watch.phases(session.moments()) | session.spent()
         if cancelled.is_set() and (session.done is None or session.provider_error is not None):
-            cut = Ending(None, None, hidden=hidden)  # not the session's own: what fails now fails for that reason
+            # not the session's own ending: what fails now fails for that reason
+            cut = Ending(None, None, hidden=hidden, runtime=self.NAME)
             raise EpisodeCancelled(task_id, conclude(task_id, cut, session.steps, session.usage, timings))
         if session.failure is not None:
             raise session.failure
-        ending = Ending(session.done, session.provider_error, child, math.ceil(self.limits.timeout_s), hidden)
+        wall_s = math.ceil(self.limits.timeout_s)
+        ending = Ending(session.done, session.provider_error, child, wall_s, hidden, self.NAME)
         return conclude(task_id, ending, session.steps, session.usage, timings)
 
     def _brief(self, task_id: str, instruction: str) -> Brief:
         return Brief(task_id, instruction, self.system, self.tools, self.skills, self.limits)
+
+
+@dataclass(frozen=True)
+class PiRuntime(Runtime):
+    """Runs a pi-node harness: the candidate's own pi in node.
+
+    `runtime` is the folder with node_modules and compile-cache that set-up makes (vendor/runtime).
+    """
+
+    NAME = "pi"
+    ENTRY_COMMAND = ("node", "--experimental-strip-types", "entry.ts")
+
+    runtime: Path
+
+    def interpreter(self) -> Node:
+        """Give node with pi's libraries."""
+        return Node(self.runtime)
+
+    def folder(self) -> AbstractContextManager[Path]:
+        """Make the folder with entry.ts. Raises OSError."""
+        return node_folder(self.files, self.interpreter().modules(self.mode), self.work)
 
 
 class _Watch:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from wmo_models.provider import ProviderError
 
-from wmo_episode.session import Done, HostFailed, Session
+from wmo_episode.session import BudgetSpent, Done, HostFailed, Session
 from wmo_episode.wire import (
     BadRequest,
     completion_body,
@@ -192,6 +192,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._write(200, SSE_TYPE, sse_error(str(error)))
             else:
                 self._send(502, error_object(str(error), "provider_error"), {"x-should-retry": "false"})
+            return
+        except BudgetSpent as error:
+            self._send(429, error_object(str(error), "budget"), {"x-should-retry": "false"})
             return
         if call.stream:
             self._write(200, SSE_TYPE, sse_body(answer, number, include_usage=call.include_usage))

@@ -24,6 +24,10 @@ MAX_STEPS = 1000
 """Steps kept: an agent that hammers /tool past its budget must not grow the result without bound."""
 
 
+class BudgetSpent(Exception):
+    """A completion above the episode's limit was asked for, which has ended the episode."""
+
+
 class HostFailed(Exception):
     """The model client or the environment broke; the session keeps what it raised, for the runtime to raise."""
 
@@ -40,7 +44,10 @@ class Brief:
     limits: Limits
 
     def to_json(self) -> dict[str, Any]:
-        """Give the body of GET /task. `context_window` is null where the configuration names none."""
+        """Give the body of GET /task. `context_window` is null where the configuration names none.
+
+        Skills are there by name and description: their text is read with the tool read_skill.
+        """
         return {
             "instruction": self.instruction,
             "system": self.system,
@@ -48,6 +55,7 @@ class Brief:
             "max_output_tokens": self.limits.max_output_tokens,
             "context_window": self.limits.context_window,
             "tools": [tool.model_dump(mode="json") for tool in self.tools],
+            "skills": [{"name": skill.name, "description": skill.description} for skill in self.skills],
         }
 
 
@@ -91,13 +99,17 @@ class Session:
     def complete(self, request: ChatRequest) -> tuple[Answer, int]:
         """Ask the model. Gives what the agent may see and the completion's number, counted from 1.
 
-        Raises ProviderError and HostFailed. The first ProviderError ends the agent's access to the model: a later
-        answer could not make the episode a submission any more, so it is not bought.
+        Raises ProviderError, HostFailed and, with the episode ended, BudgetSpent. The first ProviderError ends the
+        agent's access to the model: a later answer could not make the episode a submission any more, so it is not
+        bought.
         """
         self._mark("completion")
         with self._lock:
             if self._provider_error is not None:
                 raise self._provider_error
+            allowed = self.brief.limits.max_model_calls
+            if allowed is not None and self._completions >= allowed:
+                raise BudgetSpent(self._spend(f"all {allowed} model calls"))
             self._completions += 1
             number = self._completions
         try:
@@ -213,6 +225,9 @@ class Session:
         if spec.name == READ_SKILL:
             return self._read_skill(action.arguments["name"])
         if self._actions >= self.brief.limits.max_env_actions:
+            if self.brief.limits.max_model_calls is not None:
+                with self._lock:
+                    self._spend(f"all {self._actions} environment actions")
             return _error(BUDGET_EXHAUSTED)
         self._actions += 1
         try:
@@ -221,6 +236,13 @@ class Session:
         except Exception as error:
             self.fail(error)
             raise HostFailed("the environment failed") from error
+
+    def _spend(self, what: str) -> str:
+        """End the episode as "budget", under the lock, unless it is done; give the note."""
+        note = f"the agent used {what} and asked for one more"
+        self._done = self._done or Done("", "budget", note)
+        self.ended.set()
+        return note
 
     def _read_skill(self, name: str) -> Observation:
         for skill in self.brief.skills:

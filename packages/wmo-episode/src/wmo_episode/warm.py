@@ -14,9 +14,10 @@ from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import parse_tree
 from wmo_harness.tool_policy import SUBMIT, tool_specs
 
-from wmo_episode.layout import runner_folder
+from wmo_episode.layout import node_folder
+from wmo_episode.node_interpreter import Node
 from wmo_episode.runner import AnyOf, Runner
-from wmo_episode.runtime import ENTRY_COMMAND
+from wmo_episode.runtime import PiRuntime
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
 
@@ -31,13 +32,14 @@ def warm_compile_cache(runtime: Path, seed: SourceTree) -> bool:
     spec = parse_tree(seed)
     brief = Brief("warm", "Warm up.", spec.system, tuple(tool_specs(spec.tools)), (), Limits())
     session = Session(brief, _OneCommand(), _NoEnvironment())
-    runner = Runner(runtime, "bwrap", cache_writable=True)
-    with runner_folder(seed, runner.modules, None) as folder:
+    node = Node(runtime, cache_writable=True)
+    with node_folder(seed, node.modules("bwrap"), None) as folder:
         shim = Shim(session)
         try:
             env = {"PI_SHIM_URL": shim.url, "PI_SHIM_TOKEN": shim.token}
             never = AnyOf(())  # node writes the cache when it ends by itself, after /done
-            runner.run(ENTRY_COMMAND, folder, shim_env=env, timeout_s=WARM_TIMEOUT_S, stop=never)
+            command = PiRuntime.ENTRY_COMMAND
+            Runner(node, "bwrap").run(command, folder, shim_env=env, timeout_s=WARM_TIMEOUT_S, stop=never)
         finally:
             shim.close(0)
     return session.done is not None

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from wmo_contracts.base import Part
 from wmo_contracts.episode import SandboxMode
-from wmo_episode.layout import runner_folder
+from wmo_episode.layout import node_folder
+from wmo_episode.node_interpreter import Node
 from wmo_episode.runner import Runner
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.child import ChildResult, Flag
@@ -43,11 +44,11 @@ class SourceGate:
 
         Raises Missing where node or bubblewrap cannot be started, Cancelled, OSError.
         """
-        runner = Runner(self.runtime, self.mode)
-        with runner_folder(tree, runner.modules, self.work) as folder:
+        node = Node(self.runtime)
+        with node_folder(tree, node.modules(self.mode), self.work) as folder:
             shutil.copyfile(SCRIPT, folder / SCRIPT.name)
             command = ["node", "--experimental-vm-modules", SCRIPT.name, ".", *(["--link"] if link else [])]
-            result = runner.run(command, folder, shim_env={}, timeout_s=CHECK_WALL_S, stop=self.cancel)
+            result = Runner(node, self.mode).run(command, folder, shim_env={}, timeout_s=CHECK_WALL_S, stop=self.cancel)
         if result.cancelled:
             raise Cancelled("the check of the source was cancelled")
         return _problems(result)

@@ -1,0 +1,40 @@
+"""Which runtime plays a harness: chosen by its runtime_kind, the same for every caller."""
+
+from pathlib import Path
+
+from wmo_contracts.episode import EpisodeDocument
+from wmo_harness.config_file import RuntimeKind
+from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
+from wmo_harness.source_tree import SourceTree
+from wmo_models.provider import Provider
+
+from wmo_episode.kit_runtime import KitRuntime
+from wmo_episode.runtime import PiRuntime, Runtime
+
+
+def vendored_runtime(kind: RuntimeKind, configured: Path | None) -> Path | None:
+    """Give vendor/runtime for a harness of `kind`, None where it needs none. Raises Missing.
+
+    `configured` as in find_vendor_dir.
+    """
+    return runtime_dir(find_vendor_dir(configured, Path())) if kind == "pi-node" else None
+
+
+def runtime_for(
+    document: EpisodeDocument,
+    files: SourceTree,
+    provider: Provider,
+    vendored: Path | None,
+    *,
+    work: Path | None = None,
+    port: int = 0,
+) -> Runtime:
+    """Give the runtime of `document`'s harness, whose tree is `files`; `vendored` is what vendored_runtime gives.
+
+    `work` and `port` as in Runtime.
+    """
+    brief = provider, files, document.tools, document.system
+    skills, limits, mode = document.skills, document.limits, document.environment.mode
+    if vendored is None:
+        return KitRuntime(*brief, skills=skills, limits=limits, mode=mode, work=work, port=port)
+    return PiRuntime(*brief, vendored, skills=skills, limits=limits, mode=mode, work=work, port=port)
