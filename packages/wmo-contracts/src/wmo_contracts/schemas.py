@@ -5,6 +5,7 @@ from typing import Any
 from wmo_contracts.base import Document
 from wmo_contracts.candidate import CandidateDocument, RejectionDocument
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
+from wmo_contracts.exchanges import ExchangesDocument
 from wmo_contracts.harness import HarnessDocument
 from wmo_contracts.run import RunCheckDocument, RunDocument
 from wmo_contracts.score import CellDocument, ScoreDocument
@@ -16,6 +17,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     RejectionDocument,
     EpisodeDocument,
     EpisodeResult,
+    ExchangesDocument,
     ScoreDocument,
     CellDocument,
     MaterializedDocument,
