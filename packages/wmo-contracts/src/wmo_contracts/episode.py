@@ -138,8 +138,28 @@ class Usage(Part):
     cached_tokens: int = 0
 
 
+class Replay(Part):
+    """How an episode that was played again from a record compares with it.
+
+    `recorded` counts the completions that the record holds, `served` those that were served again. `outcome` is "same",
+    or the first thing that was not: the harness asked the model something else (other_request), made a tool call that
+    is not recorded (other_action), asked for more than is recorded (record_ended) or for less (ended_early); or all
+    that was the same and the result is not (other_result). `turn` is the completion, counted from 1, at which it
+    showed; `differences` are short lines for people.
+    """
+
+    outcome: Literal["same", "other_request", "other_action", "record_ended", "ended_early", "other_result"]
+    recorded: Annotated[int, Field(ge=0)]
+    served: Annotated[int, Field(ge=0)]
+    turn: Annotated[int, Field(ge=1)] | None = None
+    differences: tuple[str, ...] = ()
+
+
 class EpisodeResult(Document):
-    """`wmo.episode-result/1`. Only stop_reason "submitted" is a completion; `turns` is len(steps)."""
+    """`wmo.episode-result/1`. Only stop_reason "submitted" is a completion; `turns` is len(steps).
+
+    `replay` is null unless the model was a record.
+    """
 
     SCHEMA: ClassVar[str] = "wmo.episode-result/1"
 
@@ -151,3 +171,4 @@ class EpisodeResult(Document):
     note: str = ""
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default_factory=dict)
+    replay: Replay | None = None

@@ -13,7 +13,7 @@ from wmo_contracts.episode import (
     TaskRef,
 )
 from wmo_harness.source_tree import SourceTree, tree_hash
-from wmo_harness.surfaces import HarnessSpec, doc_hash
+from wmo_harness.surfaces import HarnessSpec, doc_hash, parse_tree
 from wmo_harness.system_prompt import system_prompt
 from wmo_harness.tool_policy import tool_specs
 from wmo_harness.tree_io import read_tree
@@ -44,19 +44,38 @@ def episode_document(
         system=system_prompt(spec),
         tools=tuple(tool_specs(spec.tools)),
         skills=spec.skills,
-        limits=Limits(
-            max_turns=spec.max_turns,
-            max_output_tokens=spec.max_output_tokens,
-            temperature=float(spec.temperature),
-            timeout_s=task.agent_timeout_s,
-            context_window=context_window,
-        ),
+        limits=_limits(spec, Limits(timeout_s=task.agent_timeout_s, context_window=context_window)),
         environment=EnvironmentRef(
             mode=mode,
             command_timeout_s=task.limits.command_timeout_s,
             output_cap_bytes=task.limits.output_cap_bytes,
         ),
         model=model,
+    )
+
+
+def with_harness(document: EpisodeDocument, tree: SourceTree, harness_path: str) -> EpisodeDocument:
+    """Give the episode with another harness: its prompt, tools, skills, limits; the rest stays. Raises BadHarness."""
+    spec = parse_tree(tree)
+    return document.model_copy(
+        update={
+            "harness": HarnessRef(path=harness_path, tree_hash=tree_hash(tree), doc_hash=doc_hash(spec)),
+            "system": system_prompt(spec),
+            "tools": tuple(tool_specs(spec.tools)),
+            "skills": spec.skills,
+            "limits": _limits(spec, document.limits),
+        }
+    )
+
+
+def _limits(spec: HarnessSpec, limits: Limits) -> Limits:
+    """Give `limits` with those that a harness sets."""
+    return limits.model_copy(
+        update={
+            "max_turns": spec.max_turns,
+            "max_output_tokens": spec.max_output_tokens,
+            "temperature": float(spec.temperature),
+        }
     )
 
 

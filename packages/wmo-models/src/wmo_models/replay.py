@@ -56,6 +56,11 @@ class ReplayProvider:
             self._departure = self._departure or Departure("other_action", max(self._served, 1), (difference,))
 
     @property
+    def recorded(self) -> int:
+        """How many exchanges the record holds."""
+        return len(self._record.exchanges)
+
+    @property
     def served(self) -> int:
         """How many recorded exchanges were served so far, failures included."""
         return self._served
