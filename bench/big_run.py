@@ -17,6 +17,7 @@ from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_harness.tree_io import write_tree
 from wmo_kit.config import Roles
 from wmo_population.durable import write_part
+from wmo_population.events import append_event
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import EvaluatedCandidate, SlotOutcome
 from wmo_population.run_record import write_settings
@@ -28,7 +29,9 @@ CHANGED = "SYSTEM.md"
 ITERATIONS = 100_000
 """More than any fixture has: the next step is always a proposal."""
 TRIAL_BYTES = {"episode.json": 4_000, "wmo-run.json": 12_000, "verifier/output.txt": 500, "verifier/reward.txt": 4}
-"""What a trial of the starter suite leaves, in round numbers; cell.json comes on top."""
+"""What a trial of the starter suite leaves, in round numbers; without cell.json, as in a run of the reference."""
+REQUEST_BYTES, TRANSCRIPT_BYTES = 6_000, 20_000
+"""And what a turn of a proposer leaves, next to its source."""
 
 
 @dataclass(frozen=True)
@@ -116,18 +119,24 @@ def _write_candidate(layout: RunLayout, slot: int, material: Material, trials: t
             candidate_id=candidate_id, doc_hash=report.doc_hash, tree_hash=tree_hash(tree), evidence_dir=evidence_dir
         )
         _write_json(layout.proposal(slot), proposal.model_dump(mode="json"))
-        _write_turn(layout.proposal_dir(slot), own / "source", tree)
+        _write_turn(layout, slot, tree)
     _write_json(layout.report(slot), report.model_dump(mode="json"))
     candidate = EvaluatedCandidate(candidate_id, tree, report, evidence_dir)
     return SlotOutcome(slot, candidate_id, candidate, evidence_dir=evidence_dir)
 
 
-def _write_turn(directory: Path, source: Path, tree: SourceTree) -> None:
-    _link(source, directory / "source", [file.path for file in tree.files])
-    (directory / "REQUEST.md").write_text("x" * 4_000)
-    (directory / "events.json").write_text("x" * 20_000)
+def _write_turn(layout: RunLayout, slot: int, tree: SourceTree) -> None:
+    directory, first = layout.proposal_dir(slot), layout.proposal_dir(1)
+    _link(layout.source_dir(slot), directory / "source", [file.path for file in tree.files])
+    if slot == 1:
+        (first / "REQUEST.md").write_text("x" * REQUEST_BYTES)
+        _write_json(first / "events.json", {"said": "x" * TRANSCRIPT_BYTES})
+    else:
+        _link(first, directory, ["REQUEST.md", "events.json"])
     status = {"status": "accepted", "summary": "SYSTEM.md: think before answering", "stop_reason": "submitted"}
     _write_json(directory / "status.json", {**status, "reasons": [], "tree_hash": tree_hash(tree)})
+    for event in ("accepted", "scored"):
+        append_event(layout.run_dir, event, slot, candidate_id=candidate_slot_id(slot), seconds=1.5)
 
 
 def _link(source: Path, target: Path, names: list[str]) -> None:

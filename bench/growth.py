@@ -49,7 +49,7 @@ def measure() -> list[Row]:
             _commands_row(name, argv, few, many, NEXT_LIMIT if name == "wmo-state next" else None)
             for name, argv in COMMANDS.items()
         ]
-        rows.append(_pair("a proposer's workspace, mounted", _workspace, few, many, rounds=3))
+        rows.append(_pair("a proposer's workspace, mounted", _workspace, few, many, rounds=1))
         by_tools = side_by_side(
             {"few": lambda: _tools_boundary(few, material), "many": lambda: _tools_boundary(many, material)}, ROUNDS
         )
@@ -76,7 +76,7 @@ def _commands_row(name: str, argv: Sequence[str], few: Path, many: Path, limit: 
         words = [str(run) if word == "RUN" else word for word in argv[1:]]
         return command(tool, *words, code=CONFLICT if argv[0] == "wmo-score" else 0)
 
-    rounds = ROUNDS if limit else 3
+    rounds = ROUNDS if limit else 1
     return _row(name, side_by_side({"few": on(few), "many": on(many)}, rounds), limit)
 
 
