@@ -76,6 +76,7 @@ def make_run(tmp_path: Path) -> Callable[..., Made]:
         seed: Mapping[str, str] = SEED,
         sandbox: str = "bwrap",
         base_url: str = "offline",
+        max_rejections: int | None = None,
     ) -> Made:
         """Give a run whose seed passes one of two tasks; with `argv`, its proposer is that command."""
         made = Made(tmp_path / "run")
@@ -92,6 +93,7 @@ def make_run(tmp_path: Path) -> Callable[..., Made]:
             proposer=ProposerSettings(kind="command", argv=argv) if argv else ProposerSettings(),
             worker=ModelSettings(base_url="offline", model="offline-worker", api_key_env="WMO_API_KEY"),
             proposer_model=ModelSettings(base_url=base_url, model="offline-optimizer", api_key_env="PATH"),
+            max_consecutive_rejections=max_rejections,
         )
         write_settings(made.dir, settings)
         made.score_due(1)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from wmo_population.run_record import read_settings, write_settings
 
 TOOL = Path(sys.executable).parent / "wmo-propose"
 EDIT = 'echo "Look first." >> candidate/SYSTEM.md; echo thinking; echo "Tell it to look first"'
@@ -135,6 +136,15 @@ def test_later_slots_see_all_earlier_ones(make_run: Callable) -> None:
     assert "The best so far is candidate-0002 with 1.0000." in (made.layout.proposal_dir(3) / "REQUEST.md").read_text()
 
 
+def test_a_try_that_was_cut_short_is_kept_and_not_shown_to_the_next(make_run: Callable) -> None:
+    made = make_run("bash", "-c", "find proposals | sort > candidate/found.md; cp -r proposals/* candidate/src/")
+    made.layout.proposal_dir(1).mkdir(parents=True)
+    (made.layout.proposal_dir(1) / "REQUEST.md").write_text("an earlier try")
+    assert propose(made.dir)[0] == 0
+    assert (made.layout.source_dir(1) / "found.md").read_text() == "proposals\nproposals/slot-0001\n"
+    assert (made.layout.proposal_dir(1) / "attempt-1/REQUEST.md").read_text() == "an earlier try"
+
+
 def test_without_a_sandbox_the_evidence_is_linked(make_run: Callable) -> None:
     made = make_run(
         "bash", "-c", "cat history/candidate-0000/trials/csv/attempt-1/wmo-run.json > candidate/seen.md", sandbox="none"
@@ -185,12 +195,15 @@ def test_a_kill_between_verdict_and_commit_buys_no_second_turn(make_run: Callabl
     assert made.layout.pending(1).exists()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)]
+)
 def test_a_signal_ends_the_agent_and_the_slot_is_tried_again(
     make_run: Callable, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     started = tmp_path / "started"
-    made = make_run("bash", "-c", f"if [ -e {started} ]; then {EDIT}; else trap '' TERM; touch {started}; sleep 20; fi")
+    slow = f"trap '' TERM; echo so far; touch {started}; sleep 20"
+    made = make_run("bash", "-c", f"if [ -e {started} ]; then {EDIT}; else {slow}; fi")
     process = subprocess.Popen([TOOL, "--run", made.dir], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not started.exists():
         assert process.poll() is None
@@ -205,8 +218,40 @@ def test_a_signal_ends_the_agent_and_the_slot_is_tried_again(
     assert len(made.json("state.json")["outcomes"]) == 1
     assert propose(made.dir)[0] == 0
     assert (made.layout.proposal_dir(1) / "attempt-1" / "REQUEST.md").is_file()
+    if number != signal.SIGKILL:
+        cut = made.json("proposals/slot-0001/attempt-1/events.json")
+        assert (cut["cancelled"], cut["stdout"]) == (True, "so far\n")
     assert [path.name for path in sorted(made.layout.proposal_dir(1).iterdir())] == [
         "REQUEST.md", "attempt-1", "events.json", "source", "status.json"]  # fmt: skip
+
+
+def test_a_turn_that_came_to_its_end_is_kept_though_a_signal_came(make_run: Callable, tmp_path: Path) -> None:
+    """The agent itself sends us the signal, as its last deed: its turn is paid for, and whole."""
+    made = make_run("bash", "-c", f'{EDIT}; kill -INT "$(cat {tmp_path}/pid)"', sandbox="none")
+    shell = f'echo $$ > {tmp_path}/pid; exec "$0" --run "$1"'
+    done = subprocess.run(
+        ["bash", "-c", shell, TOOL, made.dir], capture_output=True, text=True, timeout=60, check=False
+    )
+    if done.returncode == 130 and not made.layout.pending(1).exists():  # the signal was faster than the agent's end
+        assert made.json("proposals/slot-0001/events.json")["cancelled"]
+    else:
+        assert made.layout.pending(1).exists()
+    assert propose(made.dir)[0] in (0, 78)
+
+
+def test_rejections_in_a_row_stop_the_run_until_the_limit_is_raised(make_run: Callable, tmp_path: Path) -> None:
+    counter = tmp_path / "turns"
+    made = make_run("bash", "-c", f"echo turn >> {counter}; exit 3", iterations=9, max_rejections=2)
+    assert [propose(made.dir)[0] for _ in range(2)] == [1, 1]
+    for _ in range(2):
+        code, document, stderr = propose(made.dir)
+        assert (code, document) == (78, {})
+        assert "2 proposals in a row were rejected, its limit is 2" in stderr
+        assert f"'wmo-state init {made.dir} --max-consecutive-rejections 4'" in stderr
+        assert "candidate-0002/error.json" in stderr
+    assert counter.read_text() == "turn\n" * 2
+    write_settings(made.dir, read_settings(made.dir).model_copy(update={"max_consecutive_rejections": 4}))
+    assert [propose(made.dir)[0] for _ in range(3)] == [1, 1, 78]
 
 
 def _running(text: str) -> list[bytes]:

@@ -18,10 +18,11 @@ from wmo_kit.errors import BadDocument, Cancelled, Conflict, Negative, Transient
 from wmo_kit.log import Log
 from wmo_kit.stopping import Stop, deferred_signals
 from wmo_models.endpoint import open_provider
-from wmo_population.events import append_event
+from wmo_population.events import note_event
 from wmo_population.outcomes import CandidateProposalError
 from wmo_population.recorded import RecordedRun, open_run
 from wmo_population.slots import candidate_slot_id
+from wmo_suites.disk import check_room
 
 from wmo_propose.command_proposer import CommandProposer
 from wmo_propose.evidence import Status, close_evidence, finished_status, open_evidence, write_events
@@ -40,14 +41,18 @@ GATE_GRACE_S = 1.0
 def run(log: Log, run_dir: Path, *, vendor: Path | None, proposer: str | None, argv: Sequence[str]) -> None:
     """Make the next slot's proposal and print its wmo.candidate/1.
 
-    Raises Negative after a rejection was committed and printed; Conflict where something else comes next; Transient
+    Raises Negative after a rejection was committed and printed; Conflict where something else comes next, or nothing
+    may after as many rejections in a row as the run allows; Transient
     where the proposer's model failed, with nothing consumed; and what the run, the vendored pi and node raise.
     """
     with open_run(run_dir.absolute()) as opened:  # its folders are mounted: a relative path would depend on who mounts
         _expect_propose(opened)
         settings = proposer_settings(opened.settings.proposer, proposer, argv)
         config = proposer_config(opened.settings, load_config(flags={"vendor": vendor}))
-        document = _settle(opened) or _propose(log, opened, settings, config)
+        document = _settle(opened)
+        if document is None:
+            opened.refuse_after_rejections()
+            document = _propose(log, opened, settings, config)
     emit(document)
     if isinstance(document, RejectionDocument):
         raise Negative(f"slot {document.slot} is rejected: {document.reason}")
@@ -87,11 +92,11 @@ def _propose(
         # a turn that came to its end is paid for: a signal after that waits for the verdict, within GATE_GRACE_S
         gate = SourceGate(runtime, opened.settings.sandbox, opened.work_dir, stop.overdue(GATE_GRACE_S))
         turn, checked = _take_turn(opened, agent, gate, stop)
-        return _conclude(opened, turn, checked, started)
+        return _conclude(log, opened, turn, checked, started)
 
 
 def _conclude(
-    opened: RecordedRun, turn: Turn, checked: Checked, started: float
+    log: Log, opened: RecordedRun, turn: Turn, checked: Checked, started: float
 ) -> CandidateDocument | RejectionDocument:
     """Keep the verdict on a turn that began at `started` (time.monotonic()), and commit it."""
     slot = opened.next.slot
@@ -106,7 +111,8 @@ def _conclude(
         )
     close_evidence(directory, status, checked.tree, error)
     document = _commit(opened, status)
-    append_event(
+    note_event(
+        log,
         opened.layout.run_dir,
         status.status,
         slot,
@@ -148,6 +154,7 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
         turn = agent.take_turn(workspace, stop)
     finally:
         workspace.unlock()
+    check_room(workspace.root)  # on a full disk an agent hands in what did not fit, and that is no rejection
     write_events(directory, turn.events)
     if turn.cut_short:
         raise Cancelled(f"the turn for slot {slot} was cancelled")
