@@ -21,6 +21,9 @@ from wmo_kit.documents import read_document
 from wmo_kit.errors import BadDocument
 from wmo_suites.task import Task
 
+KIT_MODEL_CALLS = 40
+"""What bounds a kit-python harness, whose own loop need not keep to max_turns (issue 4); pi keeps to it."""
+
 
 def episode_document(
     spec: HarnessSpec,
@@ -73,6 +76,7 @@ def _limits(spec: HarnessSpec, limits: Limits) -> Limits:
     return limits.model_copy(
         update={
             "max_turns": spec.max_turns,
+            "max_model_calls": KIT_MODEL_CALLS if spec.runtime_kind == "kit-python" else None,
             "max_output_tokens": spec.max_output_tokens,
             "temperature": float(spec.temperature),
         }

@@ -1,4 +1,4 @@
-"""Who works on a task: the harness's own agent in node, the task's solution, or nobody."""
+"""Who works on a task: the harness's own agent, the task's solution, or nobody."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from typing import Protocol
 
 from wmo_contracts.episode import EpisodeResult, ModelRef, SandboxMode
 from wmo_episode.documents import episode_document
-from wmo_episode.runtime import EpisodeCancelled, PiRuntime
-from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
+from wmo_episode.runtime import EpisodeCancelled
+from wmo_episode.runtimes import runtime_for, vendored_runtime
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import HarnessSpec, parse_tree
 from wmo_kit.atomic import write_text_atomic
 from wmo_kit.config import Config, Endpoint
-from wmo_kit.errors import BadDocument, Transient
+from wmo_kit.errors import Transient
 from wmo_models.endpoint import open_provider
 from wmo_models.provider import Provider
 from wmo_suites.box import Bind
@@ -25,8 +25,6 @@ from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task
 
 from wmo_score.cells import EPISODE, RESULT
-
-RUNTIME_KIND = "pi-node"
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,10 @@ class Oracle:
 
 @dataclass(frozen=True)
 class HarnessAgent:
-    """The agent of a harness, in node, with a model.
+    """The agent of a harness, as its runtime kind has it, with a model.
 
-    `spec` is what `tree` parses into (see `runnable`), `source` the folder that the tree is kept in, `runtime` the
-    vendored libraries, `work_dir` a folder for working files.
+    `spec` is what `tree` parses into, `source` the folder that the tree is kept in, `runtime` the vendored libraries
+    (None where the harness needs none), `work_dir` a folder for working files.
     """
 
     tree: SourceTree
@@ -88,7 +86,7 @@ class HarnessAgent:
     source: Path
     provider: Provider
     endpoint: Endpoint
-    runtime: Path
+    runtime: Path | None
     mode: SandboxMode
     work_dir: Path
 
@@ -99,7 +97,7 @@ class HarnessAgent:
     def work(self, desk: Desk) -> EpisodeResult:
         """Play one episode; episode.json and wmo-run.json are its evidence.
 
-        Raises Transient where the model failed (evidence written), and what PiRuntime.run raises.
+        Raises Transient where the model failed (evidence written), and what Runtime.run raises.
         """
         document = episode_document(
             self.spec,
@@ -112,17 +110,7 @@ class HarnessAgent:
             context_window=self.endpoint.context_window,
         )
         write_text_atomic(desk.folder / EPISODE, document.to_text())
-        runtime = PiRuntime(
-            self.provider,
-            self.tree,
-            document.tools,
-            document.system,
-            self.runtime,
-            skills=document.skills,
-            limits=document.limits,
-            mode=self.mode,
-            work=self.work_dir,
-        )
+        runtime = runtime_for(document, self.tree, self.provider, self.runtime, work=self.work_dir)
         try:
             result = runtime.run(desk.task.id, desk.task.instruction, desk.sandbox, cancel=desk.cancel)
         except EpisodeCancelled as cancelled:
@@ -140,23 +128,12 @@ def harness_agent(
 ) -> Iterator[HarnessAgent]:
     """Give the agent of a harness, with the configuration's worker model at hand while the context lasts.
 
-    Raises BadHarness, BadDocument (`runnable`), Missing: the vendored libraries, the offline model, a key.
+    Raises BadHarness, Missing: the vendored libraries, the offline model, a key.
     """
-    spec = runnable(tree)
-    runtime = runtime_dir(find_vendor_dir(config.vendor, Path()))
+    spec = parse_tree(tree)
+    runtime = vendored_runtime(spec.runtime_kind, config.vendor)
     with open_provider(config, "worker") as provider:
         yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
-
-
-def runnable(tree: SourceTree) -> HarnessSpec:
-    """Parse a tree that is to be run. Raises BadHarness, and BadDocument for a runtime that is not built yet."""
-    spec = parse_tree(tree)
-    if spec.runtime_kind != RUNTIME_KIND:
-        raise BadDocument(
-            f"cannot run a harness of runtime kind '{spec.runtime_kind}' yet: "
-            f"set 'runtime_kind = \"{RUNTIME_KIND}\"' in its config.toml"
-        )
-    return spec
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -9,18 +9,17 @@ from pathlib import Path
 from wmo_contracts.episode import EpisodeDocument
 from wmo_episode.documents import Episode, read_episode
 from wmo_episode.result import Ending, conclude
-from wmo_episode.runtime import EpisodeCancelled, PiRuntime
+from wmo_episode.runtime import EpisodeCancelled, Runtime
+from wmo_episode.runtimes import runtime_for, vendored_runtime
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
-from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
-from wmo_harness.source_tree import SourceTree
+from wmo_harness.surfaces import parse_tree
 from wmo_kit.config import Config, load_config
 from wmo_kit.documents import emit
 from wmo_kit.errors import Conflict
 from wmo_kit.log import Log
 from wmo_kit.stopping import Stop, deferred_signals
 from wmo_models.endpoint import open_provider
-from wmo_models.provider import Provider
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import load_task
@@ -35,19 +34,20 @@ def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequen
     config = load_config(flags={"vendor": vendor})
     found = read_episode(episode)
     _check_model(found.document, config)
-    runtime = runtime_dir(find_vendor_dir(config.vendor, Path.cwd())) if command else None
+    vendored = vendored_runtime(parse_tree(found.files).runtime_kind, config.vendor) if command else None
     with (
         open_provider(config, found.document.model.role) as provider,
         _open_sandbox(found) as sandbox,
         deferred_signals() as stop,
     ):
-        if runtime:
-            _play(_runtime(found.document, found.files, provider, runtime, port), found, sandbox, command, stop)
+        if command:
+            agent = runtime_for(found.document, found.files, provider, vendored, port=port)
+            _play(agent, found, sandbox, command, stop)
         else:
             _serve(log, Session(_brief(found.document), provider, sandbox), port, stop)
 
 
-def _play(agent: PiRuntime, episode: Episode, sandbox: Sandbox, command: Sequence[str], stop: Stop) -> None:
+def _play(agent: Runtime, episode: Episode, sandbox: Sandbox, command: Sequence[str], stop: Stop) -> None:
     task = episode.document.task
     try:
         with stop.calling(sandbox.close):
@@ -85,20 +85,6 @@ def _open_sandbox(episode: Episode) -> Iterator[Sandbox]:
             yield sandbox
     finally:
         remove_workspace(scratch)
-
-
-def _runtime(document: EpisodeDocument, files: SourceTree, provider: Provider, runtime: Path, port: int) -> PiRuntime:
-    return PiRuntime(
-        provider,
-        files=files,
-        tools=document.tools,
-        system=document.system,
-        runtime=runtime,
-        skills=document.skills,
-        limits=document.limits,
-        mode=document.environment.mode,
-        port=port,
-    )
 
 
 def _brief(document: EpisodeDocument) -> Brief:

@@ -10,7 +10,7 @@ from wmo_contracts.harness import HarnessDocument
 from wmo_contracts.run import ProposerSettings
 from wmo_contracts.score import RewardMode
 from wmo_harness.documents import from_document
-from wmo_harness.pi_agent import SEED_NAME, find_vendor_dir, seed_tree
+from wmo_harness.seeds import SEEDS, named_seed
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import read_tree
 from wmo_kit.config import Config, Roles, load_config
@@ -83,12 +83,12 @@ def ask(
 
 
 def _read_seed(name: str, config: Config) -> Seed:
-    if name == SEED_NAME:
-        return Seed(name, seed_tree(find_vendor_dir(config.vendor, Path())))
+    if name in SEEDS:
+        return Seed(name, named_seed(name, config.vendor))
     if Path(name).is_dir():
         return Seed(name, read_tree(Path(name)))
     if name != "-" and not Path(name).exists():
-        raise Usage(f"no seed '{name}': name '{SEED_NAME}', a directory, or a wmo.harness/1 document")
+        raise Usage(f"no seed '{name}': name {' or '.join(SEEDS)}, a directory, or a wmo.harness/1 document")
     return Seed(name, from_document(read_document(name, HarnessDocument)))
 
 

@@ -21,7 +21,7 @@ def command() -> None:
 
 @command.command()
 @run_argument
-@click.option("--seed", metavar="pi|DIR|DOC", help="The seed: 'pi', a directory, or a wmo.harness/1 document.")
+@click.option("--seed", metavar="pi|baseline|DIR|DOC", help="The seed: ours by name, a directory, or a wmo.harness/1.")
 @click.option("--suite", type=click.Path(file_okay=False, path_type=Path), help="The folder of the tasks.")
 @click.option("--slots", type=click.IntRange(min=0), help="Candidates after the seed; 0 only scores the seed.")
 @click.option("--attempts", type=click.IntRange(min=1), help="Attempts at each task. Default: 1.")

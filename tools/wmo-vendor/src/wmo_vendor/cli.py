@@ -38,14 +38,21 @@ def install(log: Log, vendor: Path | None) -> None:
 
 @command.command()
 @vendor_option
-def tree(vendor: Path | None) -> None:
-    """Print the seed harness 'pi' (wmo.harness/1).
+@click.option(
+    "--seed",
+    type=click.Choice(["pi", "baseline"]),
+    default="pi",
+    show_default=True,
+    help="The vendored pi, or a small harness without source of its own.",
+)
+def tree(vendor: Path | None, seed: str) -> None:
+    """Print a seed harness (wmo.harness/1).
 
     Example: wmo-vendor tree | jq -r '.files[].path'
     """
     from wmo_vendor.work import run_tree
 
-    run_tree(vendor)
+    run_tree(vendor, seed)
 
 
 @command.command()

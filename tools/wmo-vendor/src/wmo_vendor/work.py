@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from wmo_harness.documents import to_document
-from wmo_harness.pi_agent import SEED_NAME, check_pi_agent, find_vendor_dir, problems, seed_tree
+from wmo_harness.pi_agent import check_pi_agent, find_vendor_dir, problems
+from wmo_harness.seeds import named_seed
 from wmo_kit.config import load_config
 from wmo_kit.documents import emit
 from wmo_kit.errors import Negative
@@ -17,9 +18,9 @@ def run_install(vendor: Path | None, log: Log) -> None:
     emit(install(_vendor_dir(vendor), log))
 
 
-def run_tree(vendor: Path | None) -> None:
-    """Print the seed harness. Raises Missing, Negative."""
-    emit(to_document(seed_tree(_vendor_dir(vendor)), SEED_NAME))
+def run_tree(vendor: Path | None, seed: str) -> None:
+    """Print the seed harness named `seed`. Raises Missing, Negative."""
+    emit(to_document(named_seed(seed, load_config(flags={"vendor": vendor}).vendor), seed))
 
 
 def run_check(vendor: Path | None) -> None:
