@@ -74,6 +74,10 @@ class RunLayout:
         """Give the file that says why the slot has no candidate."""
         return self.candidate_dir(slot) / "error.json"
 
+    def trial_dir(self, slot: int, task_id: str, attempt: int) -> Path:
+        """Give the folder of one of the candidate's trials."""
+        return self.candidate_dir(slot) / "trials" / task_id / f"attempt-{attempt}"
+
     def proposal_dir(self, slot: int) -> Path:
         """Give the folder with the raw evidence of the slot's proposer turn."""
         return self.run_dir / self.evidence_dir(slot)

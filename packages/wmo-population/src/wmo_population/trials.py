@@ -1,0 +1,86 @@
+"""A candidate's trials, trials/<task>/attempt-<n>/, held against its report and its source. Reading only."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from wmo_contracts.episode import EpisodeDocument, EpisodeResult
+from wmo_contracts.score import CellDocument, ScoreCell, ScoreReport, ScoreRequest
+from wmo_harness.source_tree import SourceTree, tree_hash
+from wmo_kit.errors import BadDocument, shown
+
+from wmo_population.evidence import REMEDY, read_part
+from wmo_population.layout import RunLayout
+
+EPISODE, RESULT, CELL = "episode.json", "wmo-run.json", "cell.json"
+Compared = tuple[str, object, object]
+
+
+def check_trials(layout: RunLayout, slot: int, report: ScoreReport, tree: SourceTree) -> tuple[CellDocument, ...]:
+    """Hold a report against the trials that it sums up; gives their cells, none where no trial kept one.
+
+    A run of the reference has no cell.json. Raises BadDocument that names the slot and the file where one is malformed,
+    missing among others, or says something else than the report, the source or its own episode.
+    """
+    folders = [layout.trial_dir(slot, cell.task_id, cell.attempt) for cell in report.cells]
+    if not any(os.path.lexists(folder / CELL) for folder in folders):
+        return ()
+    return tuple(
+        _check_trial(slot, folder, cell, report, tree) for folder, cell in zip(folders, report.cells, strict=True)
+    )
+
+
+def check_finished(layout: RunLayout, slot: int, request: ScoreRequest) -> None:
+    """Read every finished cell of a candidate that is not scored yet. Raises BadDocument as check_trials."""
+    for task_id, attempt in _present(layout, slot, request):
+        path = layout.trial_dir(slot, task_id, attempt) / CELL
+        try:
+            read_part(path, CellDocument, slot)
+        except BadDocument:
+            if os.path.lexists(path):  # else the process that holds the lock runs the trial again
+                raise
+
+
+def _present(layout: RunLayout, slot: int, request: ScoreRequest) -> Iterator[tuple[str, int]]:
+    for task_id in request.task_ids:
+        parent = layout.trial_dir(slot, task_id, 1).parent
+        names = os.listdir(parent) if parent.is_dir() else []  # noqa: PTH208  the attempts may be many, the names few
+        for attempt in range(1, min(request.attempts, len(names)) + 1):
+            yield task_id, attempt
+
+
+def _check_trial(slot: int, folder: Path, cell: ScoreCell, report: ScoreReport, tree: SourceTree) -> CellDocument:
+    path = folder / CELL
+    subject = f"slot {slot}: '{path}'"
+    found = read_part(path, CellDocument, slot)
+    _agree(subject, "the report", [(name, getattr(found.cell, name), value) for name, value in cell])
+    hashes = [("tree_hash", found.tree_hash, tree_hash(tree)), ("doc_hash", found.doc_hash, report.doc_hash)]
+    _agree(subject, "the source", hashes)
+    if found.stop_reason is not None:
+        _check_episode(slot, folder, found)
+    return found
+
+
+def _check_episode(slot: int, folder: Path, cell: CellDocument) -> None:
+    """Hold an agent's episode against its cell; a trial without an agent has none."""
+    episode = read_part(folder / EPISODE, EpisodeDocument, slot)
+    asked: list[Compared] = [
+        ("task.id", episode.task.id, cell.cell.task_id),
+        ("harness.tree_hash", episode.harness.tree_hash, cell.tree_hash),
+        ("harness.doc_hash", episode.harness.doc_hash, cell.doc_hash),
+    ]
+    _agree(f"slot {slot}: '{folder / EPISODE}'", "its cell", asked)
+    result = read_part(folder / RESULT, EpisodeResult, slot)
+    ended: list[Compared] = [
+        ("task_id", result.task_id, cell.cell.task_id),
+        ("stop_reason", result.stop_reason, cell.stop_reason),
+        ("turns", result.turns, len(result.steps)),
+    ]
+    _agree(f"slot {slot}: '{folder / RESULT}'", "its cell or steps", ended)
+
+
+def _agree(subject: str, against: str, compared: Iterable[Compared]) -> None:
+    """Raise BadDocument for the first (name, said, wanted) that differs."""
+    for name, said, wanted in compared:
+        if said != wanted:
+            raise BadDocument(f"{subject} has {name} '{shown(said)}', {against} '{shown(wanted)}': {REMEDY}")
