@@ -39,6 +39,11 @@ class SmallDisk:
     def mount(self, flags: int = 0) -> None:
         _libc("mount", b"tmpfs", os.fsencode(self.place), b"tmpfs", flags, self._options)
 
+    def resize(self, size: int) -> None:
+        """Give it another size, as a larger disk would have."""
+        self._options = f"size={size}".encode()
+        self.mount(MS_REMOUNT)
+
     def protect(self, now: bool) -> None:
         """Make it read-only, or writable again."""
         self.mount(MS_REMOUNT | (MS_RDONLY if now else 0))

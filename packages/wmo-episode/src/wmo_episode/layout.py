@@ -77,7 +77,8 @@ def _folder(tree: SourceTree, parent: Path | None, fill: Callable[[Path], None])
             _write_harness(folder, tree)
         yield folder
     finally:
-        shutil.rmtree(folder)
+        with naming(place):
+            shutil.rmtree(folder)
 
 
 def _write_harness(folder: Path, tree: SourceTree) -> None:

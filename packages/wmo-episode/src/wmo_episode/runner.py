@@ -4,6 +4,7 @@ The box shows the command /usr, its interpreter and the runner's folder, all rea
 leaves behind. It keeps the host's network, because the shim is on loopback.
 """
 
+import errno
 import math
 import os
 import threading
@@ -59,7 +60,7 @@ class Runner:
 
         The interpreter is first on its PATH; its environment is an allow-list and `shim_env`. Call it from a thread
         that stays: the box dies with the thread that started it. Raises Missing where the command or its box cannot be
-        started.
+        started, FileNotFoundError where `folder` is gone.
         """
         wall_s = math.ceil(timeout_s)
         env = {"HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", **self.interpreter.environment(self.mode), **shim_env}
@@ -93,18 +94,27 @@ def _start(
     pass_fds: Sequence[int] = (),
 ) -> ChildResult:
     try:
-        return run_child(
+        result = run_child(
             argv,
             cwd=folder,
             env=env,
             wall_s=wall_s,
             grace_s=TERM_GRACE_S,
             cap_bytes=STREAM_CAP_BYTES,
-            cancel=stop,
+            cancel=_OrGone(stop, folder),
             pass_fds=pass_fds,
         )
     except (FileNotFoundError, PermissionError) as error:
+        _require(folder)
         raise _not_there(argv) from error
+    _require(folder)
+    return result
+
+
+def _require(folder: Path) -> None:
+    """Raise FileNotFoundError where the runner's folder was removed: what the agent did without it is no result."""
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder.parent))
 
 
 def _not_there(command: Sequence[str]) -> Missing:
@@ -120,3 +130,14 @@ class AnyOf:
     def is_set(self) -> bool:
         """Say whether the child is to be stopped."""
         return any(event.is_set() for event in self.events)
+
+
+@dataclass(frozen=True)
+class _OrGone:
+    """Set where `stop` is, or where the runner's folder is gone: node would spin in it until its time is up."""
+
+    stop: Flag
+    folder: Path
+
+    def is_set(self) -> bool:
+        return self.stop.is_set() or not self.folder.is_dir()
