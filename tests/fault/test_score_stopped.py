@@ -167,7 +167,7 @@ def test_an_episode_with_node_ends_with_us_and_leaves_its_transcript(suite, tmp_
         return
     assert [path.name for path in (keep / "trials/greet").iterdir()] == ["attempt-1.partial"]
     partial = keep / "trials/greet/attempt-1.partial"
-    assert sorted(path.name for path in partial.iterdir()) == ["episode.json", "wmo-run.json"]
+    assert sorted(path.name for path in partial.iterdir()) == ["episode.json", "exchanges.json", "wmo-run.json"]
     result = json.loads((partial / "wmo-run.json").read_text())
     assert [step["observation"]["content"] for step in result["steps"]] == [
         "so far\n",

@@ -80,7 +80,7 @@ def test_a_runs_seed_is_scored_and_committed_once(shell, tmp_path):
     state = json.loads((run / "state.json").read_text())
     assert [(entry["slot"], entry["score"]) for entry in state["outcomes"]] == [(0, 0.5)]
     names = {path.name for path in (candidate / "trials/fix-script/attempt-1").iterdir()}
-    assert names == {"episode.json", "wmo-run.json", "verifier", "cell.json"}
+    assert names == {"episode.json", "exchanges.json", "wmo-run.json", "verifier", "cell.json"}
     assert not (run / ".work").exists() and not (run / ".lock").exists()
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     scored = [event for event in events if event["event"] == "scored"]

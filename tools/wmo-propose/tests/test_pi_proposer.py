@@ -10,6 +10,7 @@ import pytest
 from wmo_harness.pi_agent import seed_tree
 
 TOOL = Path(sys.executable).parent / "wmo-propose"
+NAMES = ("REQUEST.md", "events.json", "exchanges.json", "status.json")
 
 
 def propose(run: Path) -> subprocess.CompletedProcess:
@@ -37,13 +38,15 @@ def test_two_equal_runs_give_equal_evidence(make_run: Callable, vendor: Path) ->
     made = make_run(seed=seed_tree(vendor).as_mapping())
     assert propose(made.dir).returncode == 0
     proposals = made.layout.proposal_dir(1)
-    first = {name: (proposals / name).read_text() for name in ("REQUEST.md", "events.json", "status.json")}
+    first = {name: (proposals / name).read_text() for name in NAMES}
     proposals.rename(made.dir / "first")
     made.layout.pending(1).unlink()
     assert propose(made.dir).returncode == 0
     again = {name: (proposals / name).read_text() for name in first}
     assert again["REQUEST.md"] == first["REQUEST.md"]
     assert again["status.json"] == first["status.json"]
+    assert again["exchanges.json"] == first["exchanges.json"]
+    assert json.loads(first["exchanges.json"])["total"] == json.loads(first["events.json"])["usage"]["calls"]
     assert {**json.loads(again["events.json"]), "timings": {}} == {**json.loads(first["events.json"]), "timings": {}}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
+from wmo_contracts.exchanges import ExchangesDocument
 from wmo_harness.documents import to_document
 from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.source_tree import SourceTree
@@ -67,7 +68,8 @@ def test_evidence_of_an_episode(log, suite, tmp_path, endpoint):
     document = score_harness(log, str(harness), Options(suite=suite, tasks=("greet",), keep=tmp_path / "k"))
     assert (document.candidate_id, document.score, document.simulated) == ("mine", 1.0, False)
     folder = tmp_path / "k/trials/greet/attempt-1"
-    assert sorted(path.name for path in folder.iterdir()) == ["cell.json", "episode.json", "verifier", "wmo-run.json"]
+    names = ["cell.json", "episode.json", "exchanges.json", "verifier", "wmo-run.json"]
+    assert sorted(path.name for path in folder.iterdir()) == names
 
     episode = read_document(folder / "episode.json", EpisodeDocument)
     assert (episode.limits.max_turns, episode.limits.timeout_s, episode.system) == (7, 30.0, "Be brief.\n")
@@ -77,6 +79,10 @@ def test_evidence_of_an_episode(log, suite, tmp_path, endpoint):
     result = read_document(folder / "wmo-run.json", EpisodeResult)
     assert (result.stop_reason, result.usage.calls) == ("max_turns", 7)
     assert json.loads((folder / "cell.json").read_text())["stop_reason"] == "max_turns"
+    exchanges = read_document(folder / "exchanges.json", ExchangesDocument)
+    assert exchanges.total == len(exchanges.exchanges) == 7
+    assert exchanges.exchanges[0].new_messages[0] == {"role": "system", "content": "Be brief.\n"}
+    assert exchanges.exchanges[6].reply.tool_calls[0].name == "bash"
     traces = b"".join(path.read_bytes() for path in folder.rglob("*.json"))
     assert b"127.0.0.1" not in traces
     assert b"wmo-score-" not in traces
@@ -98,7 +104,10 @@ def test_a_failing_model_is_no_score(log, suite, tmp_path, endpoint):
         score_harness(log, str(harness), Options(suite=suite, tasks=("greet",), keep=tmp_path / "k"))
     trials = tmp_path / "k/trials/greet"
     assert [path.name for path in trials.iterdir()] == ["attempt-1.partial"]
-    assert sorted(path.name for path in (trials / "attempt-1.partial").iterdir()) == ["episode.json", "wmo-run.json"]
+    partial = trials / "attempt-1.partial"
+    assert sorted(path.name for path in partial.iterdir()) == ["episode.json", "exchanges.json", "wmo-run.json"]
+    (exchange,) = read_document(partial / "exchanges.json", ExchangesDocument).exchanges
+    assert "who are you" in exchange.failure.message
 
 
 def test_a_runtime_that_is_not_built_yet_is_refused(log, suite, tmp_path):

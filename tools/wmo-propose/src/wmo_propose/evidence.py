@@ -2,6 +2,7 @@
 
 REQUEST.md     what the agent was asked
 events.json    what it did: the transcript, or a command's streams
+exchanges.json what its model was asked and answered, where it was pi
 source/        candidate/ as the gate saw it
 error.json     why it was rejected
 status.json    the verdict, written last: a folder without one is a try that was cut short
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wmo_contracts.base import Part
+from wmo_contracts.exchanges import ExchangesDocument
 from wmo_contracts.run import ErrorFile
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import write_tree
 from wmo_kit.atomic import write_json_atomic, write_text_atomic
 from wmo_kit.documents import read_json_part
 from wmo_kit.errors import BadDocument
+from wmo_models.recording import EXCHANGES
 from wmo_population.durable import make_directory
 
 STATUS = "status.json"
@@ -60,8 +63,10 @@ def open_evidence(directory: Path, request: str) -> None:
     write_text_atomic(directory / "REQUEST.md", request)
 
 
-def write_events(directory: Path, events: Mapping[str, Any]) -> None:
-    """Keep what the agent did. Raises OSError."""
+def write_events(directory: Path, events: Mapping[str, Any], exchanges: ExchangesDocument | None) -> None:
+    """Keep what the agent did and, where we know, what its model was asked. Raises OSError."""
+    if exchanges is not None:
+        write_text_atomic(directory / EXCHANGES, exchanges.to_text())
     write_json_atomic(directory / "events.json", events)
 
 

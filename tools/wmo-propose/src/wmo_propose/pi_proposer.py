@@ -1,7 +1,7 @@
 """The proposer `pi`: the pristine vendored pi as a coding agent, in a sandbox over the workspace."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from wmo_harness.pi_agent import runtime_dir, seed_tree
 from wmo_harness.tool_policy import tool_specs
 from wmo_kit.stopping import Stop
 from wmo_models.provider import Provider
+from wmo_models.recording import RecordingProvider
 from wmo_suites.box import Bind
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.sandbox import Sandbox
@@ -46,8 +47,9 @@ class PiProposer:
 
     def take_turn(self, workspace: Workspace, stop: Stop) -> Turn:
         """Let pi work to its end or to `stop`. Raises Missing (pi, node, bubblewrap), Negative for a changed pi."""
+        recorder = RecordingProvider(self.provider)
         pi = PiRuntime(
-            provider=self.provider,
+            provider=recorder,
             files=seed_tree(self.vendor_dir),
             tools=tuple(tool_specs(TOOLS)),
             system=files("wmo_propose").joinpath("data", "SYSTEM.md").read_text("utf-8"),
@@ -70,9 +72,10 @@ class PiProposer:
             stop.calling(sandbox.close),
         ):
             try:
-                return _turn(pi.run("propose", message, sandbox, cancel=stop.event))
+                turn = _turn(pi.run("propose", message, sandbox, cancel=stop.event))
             except EpisodeCancelled as cancelled:
-                return _cut_short(cancelled.partial)
+                turn = _cut_short(cancelled.partial)
+        return replace(turn, exchanges=recorder.document())
 
     def _binds(self, workspace: Workspace) -> Sequence[Bind]:
         """Give the read-only mounts of a box; without one, the workspace holds links."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from wmo_contracts.episode import Usage
+from wmo_contracts.exchanges import ExchangesDocument
 from wmo_kit.stopping import Stop
 
 from wmo_propose.workspace import Workspace
@@ -20,6 +21,7 @@ class Turn:
     `problem` says why it is no submission, "" where it is one. `outage` says what failed around the agent, "" where
     nothing did: such a turn says nothing about the candidate, and its slot stays unspent. Neither does one that is
     `cut_short`, by a signal to us. `events` is the evidence, as JSON values; wall times only below a key `timings`.
+    `exchanges` is what the model was asked and answered, where the turn went through us.
     """
 
     stop_reason: str
@@ -29,6 +31,7 @@ class Turn:
     outage: str = ""
     cut_short: bool = False
     usage: Usage = field(default_factory=Usage)
+    exchanges: ExchangesDocument | None = None
 
 
 class TurnTaker(Protocol):

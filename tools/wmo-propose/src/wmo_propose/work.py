@@ -155,7 +155,7 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     finally:
         workspace.unlock()
     check_room(workspace.root)  # on a full disk an agent hands in what did not fit, and that is no rejection
-    write_events(directory, turn.events)
+    write_events(directory, turn.events, turn.exchanges)
     if turn.cut_short:
         raise Cancelled(f"the turn for slot {slot} was cancelled")
     if turn.outage:

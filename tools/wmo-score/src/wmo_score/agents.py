@@ -19,12 +19,12 @@ from wmo_kit.config import Config, Endpoint
 from wmo_kit.errors import Transient
 from wmo_models.endpoint import open_provider
 from wmo_models.provider import Provider
+from wmo_models.recording import EXCHANGES, RecordingProvider
+from wmo_population.trials import EPISODE, RESULT
 from wmo_suites.box import Bind
 from wmo_suites.oracle import run_oracle, solution_binds
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task
-
-from wmo_score.cells import EPISODE, RESULT
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class HarnessAgent:
         return ()
 
     def work(self, desk: Desk) -> EpisodeResult:
-        """Play one episode; episode.json and wmo-run.json are its evidence.
+        """Play one episode; episode.json, exchanges.json and wmo-run.json are its evidence.
 
         Raises Transient where the model failed (evidence written), and what Runtime.run raises.
         """
@@ -110,13 +110,14 @@ class HarnessAgent:
             context_window=self.endpoint.context_window,
         )
         write_text_atomic(desk.folder / EPISODE, document.to_text())
-        runtime = runtime_for(document, self.tree, self.provider, self.runtime, work=self.work_dir)
+        recorder = RecordingProvider(self.provider)
+        runtime = runtime_for(document, self.tree, recorder, self.runtime, work=self.work_dir)
         try:
             result = runtime.run(desk.task.id, desk.task.instruction, desk.sandbox, cancel=desk.cancel)
         except EpisodeCancelled as cancelled:
-            write_text_atomic(desk.folder / RESULT, cancelled.partial.to_text())
+            _keep(desk.folder, recorder, cancelled.partial)
             raise
-        write_text_atomic(desk.folder / RESULT, result.to_text())
+        _keep(desk.folder, recorder, result)
         if result.stop_reason == "provider_error":
             raise Transient(f"the model failed: {result.note}")
         return result
@@ -134,6 +135,11 @@ def harness_agent(
     runtime = vendored_runtime(spec.runtime_kind, config.vendor)
     with open_provider(config, "worker") as provider:
         yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
+
+
+def _keep(folder: Path, recorder: RecordingProvider, result: EpisodeResult) -> None:
+    write_text_atomic(folder / EXCHANGES, recorder.document().to_text())
+    write_text_atomic(folder / RESULT, result.to_text())
 
 
 def _relative(path: Path, folder: Path) -> str:
