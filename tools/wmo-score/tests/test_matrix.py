@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 from wmo_contracts.run import ModelSettings
 from wmo_contracts.score import CellDocument, CellTests, ScoreRequest
+from wmo_kit.errors import BadDocument
 from wmo_score.matrix import (
     Conditions,
     Subject,
@@ -81,9 +82,16 @@ def test_a_changed_task_reruns_that_task_alone():
     assert set(plan.kept) == {Trial("ant", 1), Trial("ant", 2)}
 
 
-def test_a_cell_in_another_trials_folder_is_not_kept():
-    plan = make_plan(SUBJECT, {Trial("ant", 1): cell(Trial("ant", 2))})
-    assert plan.outdated[Trial("ant", 1)] == "the cell belongs to another trial"
+def test_a_cell_in_another_trials_folder_is_refused():
+    with pytest.raises(BadDocument, match=r"trials/ant/attempt-1': it is of another trial, ant #2: move"):
+        make_plan(SUBJECT, {Trial("ant", 1): cell(Trial("ant", 2))})
+
+
+def test_a_cell_that_contradicts_itself_is_refused():
+    document = cell(Trial("ant", 1), 0.0)
+    passed = document.model_copy(update={"cell": document.cell.model_copy(update={"passed": True})})
+    with pytest.raises(BadDocument, match=r"trials/ant/attempt-1': passed is True, but its reward is 0\.0: move"):
+        make_plan(SUBJECT, {Trial("ant", 1): passed})
 
 
 def test_a_stand_in_reward_is_not_kept():

@@ -1,6 +1,7 @@
 """Trials of the agents that need no model: real sandboxes, real verifiers."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -73,10 +74,38 @@ def test_a_half_finished_trial_is_replaced_whole(log, suite, tmp_path):
     folder = tmp_path / "k/trials/greet/attempt-1"
     folder.mkdir(parents=True)
     (folder / "wmo-run.json").write_text("{")
-    (folder / "cell.json").write_text('{"schema": "wmo.cell/1"')
     score_harness(log, None, Options(suite=suite, agent="oracle", tasks=("greet",), keep=tmp_path / "k"))
     assert sorted(path.name for path in folder.iterdir()) == ["cell.json", "verifier"]
     assert json.loads((folder / "cell.json").read_text())["cell"]["reward"] == 1.0
+
+
+@pytest.mark.parametrize("make", ["torn", "fifo", "folder", "link"])
+def test_a_cell_that_is_broken_is_named_and_not_repaired(log, suite, tmp_path, make):
+    path = tmp_path / "k/trials/greet/attempt-1/cell.json"
+    path.parent.mkdir(parents=True)
+    if make == "torn":
+        path.write_text('{"schema": "wmo.cell/1"')
+    elif make == "fifo":
+        os.mkfifo(path)
+    elif make == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere")
+    before = path.lstat()
+    with pytest.raises(BadDocument, match=r"attempt-1/cell\.json'.*: move '.*attempt-1' away to run that trial again"):
+        score_harness(log, None, Options(suite=suite, agent="oracle", tasks=("greet",), keep=tmp_path / "k"))
+    assert path.lstat() == before
+
+
+def test_nothing_outside_is_removed_through_a_link(log, suite, tmp_path):
+    outside = tmp_path / "outside/attempt-1/precious"
+    outside.parent.mkdir(parents=True)
+    outside.write_text("mine")
+    (tmp_path / "k/trials").mkdir(parents=True)
+    (tmp_path / "k/trials/greet").symlink_to(tmp_path / "outside")
+    with pytest.raises(BadDocument, match="trials/greet' is a symlink"):
+        score_harness(log, None, Options(suite=suite, agent="oracle", tasks=("greet",), keep=tmp_path / "k"))
+    assert outside.read_text() == "mine"
 
 
 def test_a_missing_reward_is_no_score_and_runs_again(log, suite, tmp_path):

@@ -1,6 +1,6 @@
 """Finished cells on disk: `<evidence>/trials/<task>/attempt-<n>/cell.json`, written last, read back on resume."""
 
-import shutil
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,29 +9,30 @@ from wmo_contracts.episode import EpisodeResult
 from wmo_contracts.episode import Usage as ModelUsage
 from wmo_contracts.score import CellDocument
 from wmo_kit.atomic import write_text_atomic
-from wmo_kit.documents import read_document
+from wmo_kit.documents import DocumentT, read_json_part
 from wmo_kit.errors import BadDocument
-from wmo_population.durable import make_directory
+from wmo_population.durable import make_directory, remove_directory
+from wmo_population.evidence import refuse_link
+from wmo_population.trials import CELL, RESULT
 
 from wmo_score.matrix import Trial
 
-EPISODE, RESULT, CELL = "episode.json", "wmo-run.json", "cell.json"
-
 
 def read_cells(evidence: Path, wanted: Iterable[Trial]) -> dict[Trial, CellDocument]:
-    """Read the cells of the `wanted` trials that have one. A cell that does not validate is as good as none.
+    """Read the cells of the `wanted` trials that have one; a trial without one was not finished.
 
-    Raises OSError.
+    Raises BadDocument for one that does not validate: it was written whole, so something has happened to it. OSError.
     """
-    found: dict[Trial, CellDocument] = {}
-    for trial in wanted:
-        path = evidence / trial.artifact_dir / CELL
-        if path.is_file():
-            try:
-                found[trial] = read_document(path, CellDocument)
-            except BadDocument:
-                continue
-    return found
+    paths = {trial: evidence / trial.artifact_dir / CELL for trial in wanted}
+    return {trial: _read(path, CellDocument) for trial, path in paths.items() if os.path.lexists(path)}
+
+
+def _read(path: Path, model: type[DocumentT]) -> DocumentT:
+    try:
+        refuse_link(path.parent)
+        return read_json_part(path, model)
+    except BadDocument as error:
+        raise BadDocument(f"{error}: move '{path.parent}' away to run that trial again") from error
 
 
 def write_cell(evidence: Path, trial: Trial, cell: CellDocument) -> None:
@@ -40,11 +41,15 @@ def write_cell(evidence: Path, trial: Trial, cell: CellDocument) -> None:
 
 
 def start_folder(evidence: Path, trial: Trial) -> Path:
-    """Give the trial's folder, empty: what an earlier try left, and its kept failure, are gone. Raises OSError."""
+    """Give the trial's folder, empty: what an earlier try left, and its kept failure, are gone.
+
+    Raises BadDocument where a folder on the way is a link, so that nothing outside is removed; OSError.
+    """
     folder = evidence / trial.artifact_dir
+    for above in (folder.parent, folder.parent.parent):
+        refuse_link(above)
     for old in (folder, _partial(folder)):
-        if old.exists():
-            shutil.rmtree(old)
+        remove_directory(old)
     make_directory(folder, inside=evidence.parent)
     return folder
 
@@ -59,8 +64,8 @@ def total_usage(evidence: Path, wanted: Iterable[Trial]) -> ModelUsage:
     total = Counter[str]()
     for trial in wanted:
         path = evidence / trial.artifact_dir / RESULT
-        if path.is_file():
-            total.update(read_document(path, EpisodeResult).usage.model_dump())
+        if os.path.lexists(path):
+            total.update(_read(path, EpisodeResult).usage.model_dump())
     return ModelUsage(**total)
 
 

@@ -1,16 +1,20 @@
 """`wmo-score --run RUN`: what is due in a run, under the settings that the run records, and its boundary."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from wmo_contracts.run import RunSettings
 from wmo_contracts.score import ScoreDocument, ScoreReport
-from wmo_kit.config import Config, Endpoint, Roles, load_config
+from wmo_kit.config import Config, load_config
+from wmo_kit.errors import BadDocument
 from wmo_kit.log import Log
 from wmo_population.events import note_event
 from wmo_population.outcomes import CandidateProposal
 from wmo_population.recorded import RecordedRun, open_run
 from wmo_population.run_record import suite_dir
+from wmo_population.trials import check_trials
 from wmo_suites.box import check_bwrap
 from wmo_suites.task import load_suite, select
 
@@ -33,9 +37,10 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
         refuse_conflicts(options, run.layout.run_dir, run.settings)
         slot, due = run.next.slot, run.due
         started = time.monotonic()
-        report = run.finished_report() or _score(log, run, due, options)
+        with about(slot):
+            report = _finished(run, due) or _score(log, run, due, options)
+            usage = total_usage(run.layout.candidate_dir(slot), trials(report.request))  # before what it reads counts
         run.commit_scored(report)
-        usage = total_usage(run.layout.candidate_dir(slot), trials(report.request))
         note_event(
             log,
             run_dir,
@@ -47,6 +52,24 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
             usage=usage.model_dump(),
         )
         return score_document(due.candidate_id, report, simulated=run.settings.simulated)
+
+
+@contextmanager
+def about(slot: int) -> Iterator[None]:
+    """Name the slot in what goes wrong with its files."""
+    try:
+        yield
+    except BadDocument as error:
+        named = str(error) if str(error).startswith("slot ") else f"slot {slot}: {error}"
+        raise BadDocument(named) from error
+
+
+def _finished(run: RecordedRun, due: CandidateProposal) -> ScoreReport | None:
+    """Give the report that a kill left uncommitted, where it is what the trials gave. Raises BadDocument."""
+    report = run.finished_report()
+    if report is not None:
+        check_trials(run.layout, run.next.slot, report, due.tree)
+    return report
 
 
 def _score(log: Log, run: RecordedRun, due: CandidateProposal, options: Options) -> ScoreReport:
@@ -73,20 +96,14 @@ def _score(log: Log, run: RecordedRun, due: CandidateProposal, options: Options)
 
 def _warn_of_changed_tasks(log: Log, run: RecordedRun, subject: Subject) -> None:
     """Say which tasks changed since the seed was scored on them: the slots' scores can then not be compared."""
-    seed_cells = read_cells(run.layout.candidate_dir(0), trials(run.settings.request))
+    with about(0):
+        seed_cells = read_cells(run.layout.candidate_dir(0), trials(run.settings.request))
     if run.next.slot > 0 and (changed := changed_tasks(subject, seed_cells.values())):
         names = ", ".join(changed)
         log.say("warning", f"tasks changed since the seed was scored: {names}; its score and this one do not compare")
 
 
 def _recorded_config(config: Config, settings: RunSettings) -> Config:
-    """Give the configuration with the worker that the run records; it does not record the model's context window."""
-    recorded, current = settings.worker, config.roles.worker
-    same = (current.base_url, current.model) == (recorded.base_url, recorded.model)
-    worker = Endpoint(
-        base_url=recorded.base_url,
-        model=recorded.model,
-        api_key_env=recorded.api_key_env,
-        context_window=current.context_window if same else None,
-    )
-    return Config(roles=Roles(worker=worker, proposer=config.roles.proposer), vendor=config.vendor)
+    """Give the configuration with the worker that the run records."""
+    roles = config.roles.model_copy(update={"worker": config.roles.worker.as_recorded(settings.worker)})
+    return config.model_copy(update={"roles": roles})

@@ -17,6 +17,9 @@ from wmo_contracts.score import (
     ScoreRequest,
     passes,
 )
+from wmo_kit.errors import BadDocument, shown
+
+MOVE_AWAY = "move that folder away to run the trial again"
 
 
 @dataclass(frozen=True, order=True)
@@ -51,9 +54,10 @@ class Conditions:
     @property
     def request_hash(self) -> str:
         """BLAKE2b-16 hex of these conditions. The name of the key's variable is not in it: it changes no score."""
+        endpoints = () if self.worker is None else self.worker.endpoints
         facts = {
             "agent": self.agent,
-            "model": None if self.worker is None else [self.worker.base_url, self.worker.model],
+            "model": [text for one in endpoints for text in (one.base_url, one.model)] or None,
             "request": self.request.model_dump(mode="json"),
             "reward_mode": self.reward_mode,
             "sandbox": self.sandbox,
@@ -88,7 +92,10 @@ def trials(request: ScoreRequest) -> tuple[Trial, ...]:
 
 
 def make_plan(subject: Subject, found: Mapping[Trial, CellDocument]) -> Plan:
-    """Decide which of the `found` cells may stand for their trials, and which trials must run."""
+    """Decide which of the `found` cells may stand for their trials, and which trials must run.
+
+    Raises BadDocument for a cell that cannot have been written where it was found.
+    """
     wanted = trials(subject.conditions.request)
     outdated = {
         trial: reason for trial in wanted if trial in found and (reason := _changed(subject, trial, found[trial]))
@@ -101,14 +108,18 @@ def _changed(subject: Subject, trial: Trial, found: CellDocument) -> str:
     """Say what a found cell was measured on that is different now; "" where nothing is."""
     cell = found.cell
     if (cell.task_id, cell.attempt, cell.artifact_dir) != (trial.task_id, trial.attempt, trial.artifact_dir):
-        return "the cell belongs to another trial"
+        raise BadDocument(f"bad cell.json in '{trial.artifact_dir}': it is of another trial, "
+                          f"{shown(cell.task_id)} #{cell.attempt}: {MOVE_AWAY}")  # fmt: skip
     if found.task_hash != subject.task_hashes[trial.task_id]:
         return "the task changed"
     if (found.tree_hash, found.doc_hash) != (subject.tree_hash, subject.doc_hash):
         return "the harness changed"
     if found.request_hash != subject.conditions.request_hash:
         return "the request changed"
-    if cell.infra_failed or cell.passed != passes(cell.reward, subject.conditions.reward_mode):
+    if cell.passed != passes(cell.reward, subject.conditions.reward_mode):
+        raise BadDocument(f"bad cell.json in '{trial.artifact_dir}': passed is {cell.passed}, but its reward is "
+                          f"{cell.reward}: {MOVE_AWAY}")  # fmt: skip
+    if cell.infra_failed:
         return "the cell is no verifier's verdict"
     return ""
 
