@@ -8,6 +8,7 @@ from wmo_models.offline.optimizer import next_move as optimizer_move
 from wmo_models.offline.recipe import Recipe
 from wmo_models.offline.reply import Move, Reply, utter
 from wmo_models.offline.request import CompletionRequest
+from wmo_models.offline.text_tools import FORM_TOKENS, as_function_calls, tools_in_text
 from wmo_models.offline.tokens import count_json_tokens
 from wmo_models.offline.worker import next_move as worker_move
 
@@ -18,9 +19,10 @@ MODELS = frozenset({WORKER, OPTIMIZER})
 
 def answer(request: CompletionRequest, recipes: tuple[Recipe, ...]) -> bytes:
     """Give the body of the answer to `request`: a completion, or its whole event stream."""
-    conversation = read_conversation(request.messages)
-    move = _move(request, conversation, recipes)
-    reply = utter(move, request.max_tokens, request.temperature)
+    described = tools_in_text(request.messages) if request.model == WORKER and not request.tools else frozenset()
+    conversation = read_conversation(as_function_calls(request.messages) if described else request.messages)
+    move = _move(request, conversation, described, recipes)
+    reply = utter(move, request.max_tokens, request.temperature, in_text=bool(described))
     message = _message(reply, conversation.call_count)
     usage = _usage(request, reply)
     if request.stream:
@@ -39,7 +41,13 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "wmo (simulation)", "simulated": True}
 
 
-def _move(request: CompletionRequest, conversation: Conversation, recipes: tuple[Recipe, ...]) -> Move:
+def _move(
+    request: CompletionRequest, conversation: Conversation, described: frozenset[str], recipes: tuple[Recipe, ...]
+) -> Move:
+    """Give the persona's move; `described` are tools that only the prompt describes, whose calls cost a little more."""
+    if described:
+        room = None if request.max_tokens is None else max(1, request.max_tokens - FORM_TOKENS)
+        return worker_move(conversation, described, room, recipes)
     if request.model == WORKER:
         return worker_move(conversation, request.tools, request.max_tokens, recipes)
     return optimizer_move(conversation, request.tools)

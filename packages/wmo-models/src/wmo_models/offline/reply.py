@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from wmo_models.offline.conversation import Call
+from wmo_models.offline.text_tools import call_as_text
 from wmo_models.offline.tokens import CHARACTERS_PER_TOKEN, count_tokens
 
 THINKING_TOKENS = 256
@@ -56,11 +57,15 @@ def call_tokens(text: str, call: Call) -> int:
     return THINKING_TOKENS + count_tokens(text) + count_tokens(arguments_text(call))
 
 
-def utter(move: Move, max_tokens: int | None, temperature: float | None) -> Reply:
+def utter(move: Move, max_tokens: int | None, temperature: float | None, *, in_text: bool = False) -> Reply:
     """Give `move` as it leaves the model under the request's limits (None: no limit, default temperature).
 
-    A message above `max_tokens` is cut there with finish_reason "length", a call's arguments in mid-text.
+    A message above `max_tokens` is cut there with finish_reason "length", a call's arguments in mid-text. `in_text`: a
+    call is written in the message's text.
     """
+    if in_text and move.call is not None:
+        arguments = _typed_arguments(move.call, temperature)
+        move = Move(f"{move.text}\n{call_as_text(move.call.name, arguments)}")
     if max_tokens is not None and max_tokens <= THINKING_TOKENS:
         return Reply("", None, "", "length", max_tokens)
     spent = THINKING_TOKENS + count_tokens(move.text)
@@ -68,13 +73,17 @@ def utter(move: Move, max_tokens: int | None, temperature: float | None) -> Repl
         return Reply(_first_tokens(move.text, max_tokens - THINKING_TOKENS), None, "", "length", max_tokens)
     if move.call is None:
         return Reply(move.text, None, "", "stop", spent)
-    arguments = arguments_text(move.call)
-    if (temperature or 0.0) > HOT_TEMPERATURE and len(arguments) > HOT_CHARACTERS:
-        arguments = _garbled(arguments)
+    arguments = _typed_arguments(move.call, temperature)
     wanted = spent + count_tokens(arguments)
     if max_tokens is not None and wanted > max_tokens:
         return Reply(move.text, move.call.name, _first_tokens(arguments, max_tokens - spent), "length", max_tokens)
     return Reply(move.text, move.call.name, arguments, "tool_calls", wanted)
+
+
+def _typed_arguments(call: Call, temperature: float | None) -> str:
+    arguments = arguments_text(call)
+    hot = (temperature or 0.0) > HOT_TEMPERATURE and len(arguments) > HOT_CHARACTERS
+    return _garbled(arguments) if hot else arguments
 
 
 def _first_tokens(text: str, tokens: int) -> str:
