@@ -1,7 +1,8 @@
 """Configuration: precedence, refusals, and that no key is ever kept."""
 
 import pytest
-from wmo_kit.config import Config, api_key, load_config
+from wmo_contracts.run import ModelSettings
+from wmo_kit.config import ROLES, Config, Endpoint, RoleModel, api_key, load_config
 from wmo_kit.errors import BadDocument, Conflict, Missing
 
 
@@ -58,3 +59,79 @@ def test_the_file_is_found_from_a_folder_below(tmp_path):
     (tmp_path / "wmo.toml").write_text("[roles.worker]\nmodel = 'm'\n")
     (tmp_path / "deep/er").mkdir(parents=True)
     assert load_config(environ={}, directory=tmp_path / "deep/er").roles.worker.model == "m"
+
+
+A = {"base_url": "http://a/v1", "model": "m", "api_key_env": "A_KEY", "timeout_s": 20}
+B = {"base_url": "http://b/v1", "model": "n"}
+TABLE_A = 'base_url = "http://a/v1"\nmodel = "m"\napi_key_env = "A_KEY"\ntimeout_s = 20\n'
+TABLE_B = 'base_url = "http://b/v1"\nmodel = "n"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[[roles.worker]]\n{TABLE_A}[[roles.worker]]\n{TABLE_B}",
+        f"[[roles.worker.endpoints]]\n{TABLE_A}[[roles.worker.endpoints]]\n{TABLE_B}",
+        f"[roles.worker]\n{TABLE_A}[[roles.worker.fallbacks]]\n{TABLE_B}",
+    ],
+)
+def test_a_role_may_list_several_endpoints(tmp_path, text):
+    (tmp_path / "wmo.toml").write_text(text)
+    worker = load_config(environ={}, directory=tmp_path).roles.worker
+    assert worker.endpoints == (Endpoint(**A), Endpoint(**B))
+    assert (worker.base_url, worker.model) == ("http://a/v1", "m")
+
+
+def test_one_endpoint_is_a_list_of_one(tmp_path):
+    (tmp_path / "wmo.toml").write_text(f"[roles.worker]\n{TABLE_A}")
+    assert load_config(environ={}, directory=tmp_path).roles.worker.endpoints == (Endpoint(**A),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"[[roles.judge]]\n{TABLE_A}[[roles.judge]]\n{TABLE_B}", "the judge has one endpoint"),
+        (f"[[roles.worker]]\n{TABLE_A}[[roles.worker]]\nmodel = 'offline-worker'\n", "the offline model stands alone"),
+        (f"[roles.worker]\n{TABLE_A}[[roles.worker.endpoints]]\n{TABLE_B}", "'roles.worker': write its keys"),
+        ("[roles]\nworker = []\n", "list one endpoint or more"),
+        ("[roles]\nworker = ['x']\n", "list one endpoint or more"),
+        (
+            f"[[roles.worker]]\n{TABLE_A}[[roles.worker]]\nmodle = 'n'\n",
+            "'roles.worker.fallbacks.0.modle': unknown key",
+        ),
+        (f"[[roles.worker]]\n{TABLE_A}[roles.world]\nmodel = 'm'\ntimeout_s = 0\n", "roles.world.timeout_s"),
+    ],
+)
+def test_a_waterfall_that_cannot_be_is_refused(tmp_path, text, words):
+    (tmp_path / "wmo.toml").write_text(text)
+    with pytest.raises(BadDocument, match=words):
+        load_config(environ={}, directory=tmp_path)
+
+
+def test_the_environment_sets_every_role(tmp_path):
+    (tmp_path / "wmo.toml").write_text(f"[[roles.worker]]\n{TABLE_A}[[roles.worker]]\n{TABLE_B}")
+    roles = load_config(environ={"WMO_BASE_URL": "http://c/v1", "WMO_MODEL": "o"}, directory=tmp_path).roles
+    assert {roles.get(role).endpoints for role in ROLES} == {(Endpoint(base_url="http://c/v1", model="o"),)}
+
+
+def test_a_record_has_every_endpoint_and_gets_its_other_settings_back():
+    role = RoleModel(**A, context_window=9000, fallbacks=(Endpoint(**B),))
+    recorded = role.settings()
+    assert [(one.base_url, one.model, one.api_key_env) for one in recorded.endpoints] == [
+        ("http://a/v1", "m", "A_KEY"),
+        ("http://b/v1", "n", "WMO_API_KEY"),
+    ]
+    assert ModelSettings.model_validate_json(recorded.model_dump_json()) == recorded
+    assert role.as_recorded(recorded) == role
+    other = RoleModel(model="offline-worker").as_recorded(recorded)
+    assert other.settings() == recorded
+    assert (other.context_window, other.timeout_s) == (None, 300.0)
+
+
+def test_a_record_of_one_endpoint_is_read_as_it_was_written_before():
+    old = ModelSettings.model_validate({"base_url": "http://a/v1", "model": "m", "api_key_env": "A_KEY"})
+    assert old.endpoints == (old,)
+
+
+def test_a_server_without_keys_needs_no_variable():
+    assert api_key(Endpoint(base_url="http://a/v1", model="m", api_key_env=""), {}) == ""

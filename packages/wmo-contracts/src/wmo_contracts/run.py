@@ -86,8 +86,8 @@ class ProposerSettings(Part):
     argv: tuple[str, ...] = ()
 
 
-class ModelSettings(Part):
-    """A role's endpoint as recorded in a run: never the key, only the name of the variable that holds it."""
+class EndpointSettings(Part):
+    """An endpoint as recorded in a run: never the key, only the name of the variable that holds it."""
 
     base_url: str
     model: str
@@ -97,6 +97,17 @@ class ModelSettings(Part):
     def simulated(self) -> bool:
         """True for the offline model, started by a tool itself ("offline") or by the user (known by its name)."""
         return self.base_url == "offline" or self.model.startswith("offline-")
+
+
+class ModelSettings(EndpointSettings):
+    """A role's model as recorded in a run: its first endpoint, and those that stand in for it, in order."""
+
+    fallbacks: tuple[EndpointSettings, ...] = ()
+
+    @property
+    def endpoints(self) -> tuple[EndpointSettings, ...]:
+        """All endpoints, in the order in which they are asked."""
+        return (self, *self.fallbacks)
 
 
 class RunSettings(Part):

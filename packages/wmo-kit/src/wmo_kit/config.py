@@ -7,14 +7,15 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from wmo_contracts.run import ModelSettings
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from wmo_contracts.run import EndpointSettings, ModelSettings
 
 from wmo_kit.errors import BadDocument, Conflict, Missing
 
-Role = Literal["worker", "proposer"]
+Role = Literal["worker", "proposer", "world", "judge"]
+ROLES: tuple[Role, ...] = ("worker", "proposer", "world", "judge")
 OFFLINE = "offline"
 """The base_url that stands for a private `wmo-offline` server, started by the tool that needs it."""
 CONFIG_NAME = "wmo.toml"
@@ -28,27 +29,97 @@ class _Written(BaseModel):
 
 
 class Endpoint(_Written):
-    """One role's model. `api_key_env` names the variable that holds the key; the key itself is never kept."""
+    """One model at one address. `api_key_env` names the variable that holds the key; the key itself is never kept.
+
+    An empty `api_key_env` sends no key. `timeout_s` bounds one try, in seconds.
+    """
 
     base_url: str = OFFLINE
     model: str
     api_key_env: str = KEY_VARIABLE
-    context_window: int | None = None
+    context_window: Annotated[int, Field(ge=1)] | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 300.0
+
+
+class RoleModel(Endpoint):
+    """A role's model: its first endpoint, and those that are asked in turn where it does not answer.
+
+    In wmo.toml a table, a list of tables, or a table whose only key is such a list, `endpoints`.
+    """
+
+    fallbacks: tuple[Endpoint, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_any_form(cls, value: Any) -> Any:
+        if isinstance(value, Endpoint) and not isinstance(value, cls):
+            return value.model_dump()
+        if isinstance(value, dict) and isinstance(value.get("fallbacks"), list):
+            return {**value, "fallbacks": tuple(value["fallbacks"])}
+        listed = value.get("endpoints") if isinstance(value, dict) else value
+        if not isinstance(listed, list):
+            return value
+        if isinstance(value, dict) and len(value) > 1:
+            raise ValueError("write its keys in its 'endpoints', each in the table of its endpoint")
+        if not listed or not all(isinstance(endpoint, dict) and "fallbacks" not in endpoint for endpoint in listed):
+            raise ValueError("list one endpoint or more, each a table")
+        return {**listed[0], "fallbacks": tuple(listed[1:])}
+
+    @model_validator(mode="after")
+    def _offline_alone(self) -> Self:
+        if self.fallbacks and any(endpoint.base_url == OFFLINE for endpoint in self.endpoints):
+            raise ValueError("the offline model stands alone: a simulation must not fill in for a real model")
+        return self
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """All endpoints, in the order in which they are asked."""
+        first = {name: getattr(self, name) for name in Endpoint.model_fields}
+        return (Endpoint(**first), *self.fallbacks)
 
     def settings(self) -> ModelSettings:
-        """Give what a run records of this endpoint."""
-        return ModelSettings(base_url=self.base_url, model=self.model, api_key_env=self.api_key_env)
+        """Give what a run records of this role's model."""
+        first, *others = (
+            EndpointSettings(base_url=one.base_url, model=one.model, api_key_env=one.api_key_env)
+            for one in self.endpoints
+        )
+        return ModelSettings(**first.model_dump(), fallbacks=tuple(others))
+
+    def as_recorded(self, recorded: ModelSettings) -> "RoleModel":
+        """Give the model that a run records; what a record leaves out is ours, where ours is the same model."""
+        ours = {(one.base_url, one.model): one for one in self.endpoints}
+        first, *others = (
+            ours.get((one.base_url, one.model), Endpoint(model=one.model)).model_copy(
+                update={"base_url": one.base_url, "api_key_env": one.api_key_env}
+            )
+            for one in recorded.endpoints
+        )
+        return RoleModel(**first.model_dump(), fallbacks=tuple(others))
 
 
 class Roles(_Written):
-    """Every role's endpoint; by default the offline model's personas."""
+    """Every role's model; by default the offline model's personas."""
 
-    worker: Endpoint = Endpoint(model="offline-worker")
-    proposer: Endpoint = Endpoint(model="offline-optimizer")
+    worker: RoleModel = RoleModel(model="offline-worker")
+    proposer: RoleModel = RoleModel(model="offline-optimizer")
+    world: RoleModel = RoleModel(model="offline-world")
+    judge: RoleModel = RoleModel(model="offline-judge")
 
-    def get(self, role: Role) -> Endpoint:
-        """Give the endpoint of a role."""
-        return self.worker if role == "worker" else self.proposer
+    @model_validator(mode="after")
+    def _one_judge(self) -> Self:
+        if self.judge.fallbacks:
+            raise ValueError("the judge has one endpoint: a verdict must not change its author in the middle of a run")
+        return self
+
+    def get(self, role: Role) -> RoleModel:
+        """Give the model of a role."""
+        models: dict[Role, RoleModel] = {
+            "worker": self.worker,
+            "proposer": self.proposer,
+            "world": self.world,
+            "judge": self.judge,
+        }
+        return models[role]
 
 
 class Config(_Written):
@@ -83,7 +154,7 @@ def load_config(
         # an unknown key first: where a name is misspelt, the right one is missing as well
         first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
         where = ".".join(str(part) for part in first["loc"])
-        what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].lower()
+        what = "unknown key" if first["type"] == "extra_forbidden" else _first_lower(first["msg"])
         raise BadDocument(f"bad configuration in '{path or 'the environment'}': '{where}': {what}") from error
 
 
@@ -102,13 +173,17 @@ def _apply_environment(roles: Any, environment: Mapping[str, str]) -> Any:
     if not base_url or not model:
         present, absent = ("WMO_BASE_URL", "WMO_MODEL") if base_url else ("WMO_MODEL", "WMO_BASE_URL")
         raise Conflict(f"'{present}' is set but '{absent}' is not: set both, or neither for the offline model")
-    endpoint = {"base_url": base_url, "model": model}
-    return {"worker": endpoint, "proposer": endpoint}
+    return {role: {"base_url": base_url, "model": model} for role in ROLES}
+
+
+def _first_lower(message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
 
 
 def api_key(endpoint: Endpoint, environ: Mapping[str, str] | None = None) -> str:
-    """Give the endpoint's key, "" for the offline model. Raises Missing where its variable is not set."""
-    if endpoint.base_url == OFFLINE:
+    """Give the endpoint's key, "" where it has none. Raises Missing where its variable is not set."""
+    if endpoint.base_url == OFFLINE or not endpoint.api_key_env:
         return ""
     key = (os.environ if environ is None else environ).get(endpoint.api_key_env, "")
     if not key:

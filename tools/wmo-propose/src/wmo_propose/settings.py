@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wmo_contracts.run import ProposerSettings, RunSettings
-from wmo_kit.config import Config, Endpoint, Roles
+from wmo_kit.config import Config
 from wmo_kit.errors import Conflict, Usage
 
 
@@ -26,11 +26,6 @@ def proposer_settings(recorded: ProposerSettings, kind: str | None, argv: Sequen
 
 
 def proposer_config(settings: RunSettings, config: Config) -> Config:
-    """Give a configuration whose proposer role is the run's recorded endpoint.
-
-    The record has no context window; today's configuration gives it, where it is about the same model.
-    """
-    recorded, today = settings.proposer_model, config.roles.proposer
-    window = today.context_window if today.settings() == recorded else None
-    endpoint = Endpoint(**recorded.model_dump(), context_window=window)
-    return config.model_copy(update={"roles": Roles(worker=config.roles.worker, proposer=endpoint)})
+    """Give the configuration with the proposer's model that the run records."""
+    proposer = config.roles.proposer.as_recorded(settings.proposer_model)
+    return config.model_copy(update={"roles": config.roles.model_copy(update={"proposer": proposer})})

@@ -31,7 +31,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `init`. None: not said. `models_configured`: the user's configuration names models itself.
+    """The options of `init`. None: not said. A role that the user's configuration does not name has its default.
 
     `suite` is the suite's folder, `suite_name` the same relative to the run, as the record has it.
     """
@@ -47,7 +47,6 @@ class Asked:
     proposer: ProposerSettings | None
     max_rejections: Limit | None
     roles: Roles
-    models_configured: bool
 
 
 def ask(
@@ -78,7 +77,6 @@ def ask(
         proposer=_proposer(proposer, argv),
         max_rejections=None if max_rejections is None else _limit(max_rejections),
         roles=config.roles,
-        models_configured=config.roles != Roles(),
     )
 
 

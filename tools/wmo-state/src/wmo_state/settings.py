@@ -6,6 +6,7 @@ from wmo_contracts.run import ModelSettings, ProposerSettings, RunSettings
 from wmo_contracts.score import RewardMode, ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
+from wmo_kit.config import Roles
 from wmo_kit.errors import Conflict, Usage
 
 from wmo_state.asked import Asked, Limit, Seed
@@ -82,16 +83,16 @@ def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str
         yield "--sandbox", recorded.sandbox, asked.sandbox
     if asked.proposer is not None and asked.proposer != recorded.proposer:
         yield "--proposer", _show(recorded.proposer), _show(asked.proposer)
-    if asked.models_configured:
-        yield from _model_differences(recorded, asked)
+    yield from _model_differences(recorded, asked)
 
 
 def _model_differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str, str]]:
-    for role, was, wanted in (
-        ("worker", recorded.worker, asked.roles.worker.settings()),
-        ("proposer", recorded.proposer_model, asked.roles.proposer.settings()),
+    unsaid = Roles()
+    for role, was, wanted, default in (
+        ("worker", recorded.worker, asked.roles.worker.settings(), unsaid.worker.settings()),
+        ("proposer", recorded.proposer_model, asked.roles.proposer.settings(), unsaid.proposer.settings()),
     ):
-        if was != wanted:
+        if wanted not in (was, default):
             yield f"model of the {role} (WMO_MODEL, WMO_BASE_URL, wmo.toml)", _show_model(was), _show_model(wanted)
 
 
@@ -100,7 +101,7 @@ def _show(proposer: ProposerSettings) -> str:
 
 
 def _show_model(model: ModelSettings) -> str:
-    return f"{model.model} at {model.base_url}, key in {model.api_key_env}"
+    return "; then ".join(f"{one.model} at {one.base_url}, key in {one.api_key_env}" for one in model.endpoints)
 
 
 def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: RewardMode) -> RunSettings:
