@@ -162,6 +162,7 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
 @task
 def resume(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
     """Go on with a run as it is recorded."""
+    document("wmo-state", "init", run)  # finishes a last commit that was cut short: no step is left to do it
     hold(run, jobs)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -202,3 +203,24 @@ def test_a_run_that_is_removed_while_a_tool_works_on_it(on_bench, tmp_path, tool
         assert not bench.run.exists() or not [path for path in bench.run.rglob("*") if path.is_file()]
 
     on_bench(remove)
+
+
+def test_a_tool_that_is_stopped_and_continued_all_the_time(on_bench):
+    """EINTR in the tool itself: what is interrupted when a process stops does not all go on by itself."""
+
+    def hail(bench: Bench) -> None:
+        bench.good(*bench.init)
+        argv = [BIN / "wmo-score", "--run", bench.run]
+        process = subprocess.Popen(argv, cwd=bench.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        hits = 0
+        while process.poll() is None:
+            process.send_signal(signal.SIGSTOP)
+            process.send_signal(signal.SIGCONT)
+            hits += 1
+            time.sleep(0.002)
+        output, words = process.communicate()
+        assert process.returncode == 0, words
+        assert json.loads(output)["score"] == 1.0
+        assert hits > 20
+
+    on_bench(hail)
