@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,9 @@ async function prepareToolCall(
 	} catch (error) {}
 }
 """
+REQUEST = "# Improve an agent's harness\n\n- `src/**/*.ts`: the agent itself\n"
 SEED = {"SYSTEM.md": SYSTEM, "config.toml": CONFIG, "src/agent-loop.ts": LOOP}
-TOOLS_RULE, CHECK_ADVICE, GATE, CAP, PLAN, BRIEF, SKILL = (idea.summary for idea in HYPOTHESES)
+TOOLS_RULE, CHECK_ADVICE, GATE, KIT_GATE, CAP, PLAN, BRIEF, SKILL = (idea.summary for idea in HYPOTHESES)
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -55,7 +57,7 @@ def workspace(tmp_path: Path) -> Callable[..., Path]:
     """Make a proposer's workspace out of (score, summary, files, reasons) a candidate, the seed first."""
 
     def make(*candidates: tuple[float | None, str, dict[str, str], dict[str, str]]) -> Path:
-        write(tmp_path, {"REQUEST.md": "# Improve an agent's harness\n"})
+        write(tmp_path, {"REQUEST.md": REQUEST})
         entries = []
         for slot, (score, summary, files, reasons) in enumerate(candidates):
             identity = f"candidate-{slot:04d}"
@@ -142,6 +144,34 @@ def test_where_advice_was_tried_the_source_is_edited(workspace):
     assert text.index("function hasSubmitted") < text.index("async function prepareToolCall(")
     assert text.index("!hasSubmitted(currentContext)") < text.index("const preparedToolCall")
     assert any(command.startswith("diff -r ") for command in commands)
+
+
+DEFAULT_LOOP = (resources.files("wmo_episode") / "kit_python" / "loop.py").read_text("utf-8")
+KIT_REQUEST = f"# Improve an agent's harness\n\n- `runtime.py`: the loop; without it:\n\n```python\n{DEFAULT_LOOP}```\n"
+
+
+@pytest.mark.parametrize("own", [{}, {"runtime.py": f"# mine\n{DEFAULT_LOOP}"}])
+def test_a_kit_python_harness_gets_its_reminder_in_runtime_py(workspace, own):
+    reasons = {"c": "submitted"}
+    seed = {"SYSTEM.md": SYSTEM, "config.toml": CONFIG, **own}
+    folder = workspace((0.1, "", seed, reasons), (0.1, CHECK_ADVICE, {**seed, "SYSTEM.md": "other"}, reasons))
+    write(folder, {"REQUEST.md": KIT_REQUEST})
+    summary, _ = propose(folder)
+    assert summary.startswith(KIT_GATE)
+    assert changed(folder, seed).keys() == {"runtime.py"}
+    text = changed(folder, seed)["runtime.py"]
+    assert text.startswith("# mine" if own else '"""')
+    assert text.index("CHECK_REMINDER = ") < text.index("def run(kit: Any)") < text.index("not reminded")
+    compile(text, "runtime.py", "exec")
+
+
+def test_a_runtime_py_of_another_shape_is_left_alone(workspace):
+    seed = {"SYSTEM.md": SYSTEM, "runtime.py": "def run(kit):\n    return 'x'\n"}
+    reasons = {"c": "submitted", "d": "max_turns"}
+    folder = workspace((0.1, "", seed, reasons), (0.1, CHECK_ADVICE, seed, reasons))
+    write(folder, {"REQUEST.md": KIT_REQUEST})
+    assert propose(folder)[0].startswith(PLAN)
+    assert changed(folder, seed).keys() == {"SYSTEM.md"}
 
 
 @pytest.mark.parametrize("reason", ["output_truncated", "unparsed_tool_call"])

@@ -159,6 +159,18 @@ def test_a_kit_python_candidate_needs_no_entry_but_its_sources_must_parse(desk: 
     assert desk.check(python, seed=seed).reasons == ()
     assert "cannot parse 'runtime.py'" in desk.check({**python, "runtime.py": "def run(:\n"}, seed=seed).reasons[0]
     assert "'a.ts' does not parse" in desk.check({**python, "a.ts": "let {"}, seed=seed).reasons[0]
+    assert "cannot parse 'lib/a.py'" in desk.check({**python, "lib/a.py": "def f(:\n"}, seed=seed).reasons[0]
+
+
+def test_a_kit_python_candidate_imports_the_standard_library_and_its_own_files(desk: Desk) -> None:
+    seed = parse_tree(SourceTree.from_mapping({"SYSTEM.md": "The seed.\n"}))
+    python = {"SYSTEM.md": "Work.\n", "lib.py": "import re\n", "tools/parse.py": "from lib import re\n"}
+    imports = "import json, lib\nfrom tools.parse import re\nfrom os.path import join\n"
+    imports += "try:\n    import yaml\nexcept ImportError:\n    pass\n"
+    run = "def run(kit):\n    pass\n"
+    assert desk.check({**python, "runtime.py": imports + run}, seed=seed).reasons == ()
+    (found,) = desk.check({**python, "runtime.py": "import requests.auth\n" + run}, seed=seed).reasons
+    assert found == "'runtime.py' imports 'requests': neither the standard library nor the tree has it"
 
 
 def test_every_reason_is_given_at_once(desk: Desk) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from wmo_harness.source_tree import BadTree, SourceTree
 from wmo_harness.surfaces import BadHarness, HarnessSpec, doc_hash, parse_tree
 
+from wmo_propose.python_check import python_problems
 from wmo_propose.snapshot import take_snapshot
 
 SourceCheck = Callable[[SourceTree, bool], Sequence[str]]
@@ -56,6 +57,8 @@ def check_candidate(directory: Path, seed: HarnessSpec, turn_problem: str, check
         )
     has_entry = spec.runtime_kind == "pi-node" if spec else ENTRY_PATH in snapshot.files
     reasons += check_sources(tree, has_entry)
+    if seed.runtime_kind == "kit-python":
+        reasons += python_problems(tree)
     return Checked(tree, doc_hash(spec) if spec else "", tuple(reasons))
 
 

@@ -1,6 +1,7 @@
 """REQUEST.md: what a proposer is asked. Written for a coding agent that has never seen the project; deterministic."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 
@@ -10,23 +11,56 @@ from wmo_propose.workspace import ManifestEntry
 
 SUMMARY_CHARS = 200
 
-PI_NODE = """\
+
+@dataclass(frozen=True)
+class RuntimeText:
+    """What a request says of one kind of runtime: its files, what is outside the tree, and the last two checks."""
+
+    files: str
+    outside: str
+    checks: str
+
+
+PI_NODE = RuntimeText(
+    """\
 - `src/**/*.ts`: the agent itself, in TypeScript; `src/index.ts` is its entry, which must go on exporting what it does
   now. Node runs the files as they are, and only strips the types: no enums, namespaces or parameter properties;
   `import type` for types; an import names its file with the extension (`./agent.ts`). Imports may name files of the
   tree, node's own modules, and the packages `@earendil-works/pi-ai`, `@earendil-works/pi-ai/compat`, `typebox`, `yaml`,
   `ignore`. Nothing can be installed.
-- Any other text file that your source needs."""
-KIT_PYTHON = """\
-- `runtime.py`: the agent's loop in Python, a function `run(kit)`; without the file, a default loop runs.
-- Any other text file that your source needs."""
+- Any other text file that your source needs.""",
+    "the runner that gives the agent its task, its tools and the tool `submit`, its nudges after\n"
+    "a turn without a tool call",
+    """\
+4. every `.ts` and `.js` file (and `.mts`, `.mjs`, `.cts`, `.cjs`) passes node's `stripTypeScriptTypes`;
+5. every import that the agent's entry reaches resolves, and every imported name exists.""",
+)
+KIT_OUTSIDE = "the process that calls `run(kit)`, and `kit` itself"
+KIT_CHECKS = """\
+4. every `.py` file parses (every `.ts` and `.js` file too), and `runtime.py` has a function `run` at its top level;
+5. every import at the top of a `.py` file is of the standard library or of the tree."""
 
 
 def write_request(slot: int, slots: int, spec: HarnessSpec, history: Sequence[ManifestEntry]) -> str:
     """Give the text for `slot` of `slots`. `spec` is the seed's; `history` every consumed slot, the seed first."""
-    template = Template(files("wmo_propose").joinpath("data", "REQUEST.md").read_text("utf-8"))
-    runtime = PI_NODE if spec.runtime_kind == "pi-node" else KIT_PYTHON
-    return template.substitute(slot=slot, slots=slots, standing=_standing(history), runtime=runtime)
+    about = PI_NODE if spec.runtime_kind == "pi-node" else _kit_python()
+    return _template("REQUEST.md").substitute(
+        slot=slot,
+        slots=slots,
+        standing=_standing(history),
+        runtime=about.files,
+        outside=about.outside,
+        checks=about.checks,
+    )
+
+
+def _kit_python() -> RuntimeText:
+    loop = files("wmo_episode").joinpath("kit_python", "loop.py").read_text("utf-8")
+    return RuntimeText(_template("kit-python.md").substitute(loop=loop).rstrip("\n"), KIT_OUTSIDE, KIT_CHECKS)
+
+
+def _template(name: str) -> Template:
+    return Template(files("wmo_propose").joinpath("data", name).read_text("utf-8"))
 
 
 def first_line(text: str) -> str:

@@ -18,8 +18,8 @@ class Hypothesis:
     """An idea: failures with one of `stop_reasons` are mended by `edit`.
 
     `summary` names the change and is how the idea is found again in the history; `observed` ends the sentence "n of m
-    failing trials ...". `look` shows what is to be edited. The idea comes up only once the one summarised as `after`
-    was tried, and where the verifiers' words match `words`.
+    failing trials ...". `look` shows what is to be edited. The idea comes up only once one whose summary holds `after`
+    was tried, where the verifiers' words match `words`, and where `request` stands in the request.
     """
 
     stop_reasons: frozenset[str]
@@ -29,6 +29,7 @@ class Hypothesis:
     edit: str
     after: str = ""
     words: re.Pattern[str] = re.compile("")
+    request: str = ""
 
     def count(self, failures: Failures) -> int:
         """Give how many failing trials speak for it."""
@@ -47,7 +48,7 @@ def _add_rule(rule: str) -> str:
 
 
 _CHECK_ADVICE = "SYSTEM.md: always check the work before submitting"
-_SUBMIT_REMINDER = "agent-loop.ts: the first submit is answered with a reminder to check"
+_SUBMIT_REMINDER = "the first submit is answered with a reminder to check"
 _WRITTEN_PLAN = "SYSTEM.md: a written plan comes before the first action"
 _REFUSED = "submitted work that the verifier refused"
 _PROMPT = "cat candidate/SYSTEM.md"
@@ -69,11 +70,21 @@ HYPOTHESES = (
     ),
     Hypothesis(
         frozenset({"submitted"}),
-        _SUBMIT_REMINDER,
+        f"agent-loop.ts: {_SUBMIT_REMINDER}",
         f"{_REFUSED}, and advice in the prompt was tried",
         load_command("read-loop"),
         load_command("submit-gate"),
         after=_CHECK_ADVICE,
+        request="`src/**/*.ts`",
+    ),
+    Hypothesis(
+        frozenset({"submitted"}),
+        f"runtime.py: {_SUBMIT_REMINDER}",
+        f"{_REFUSED}, and advice in the prompt was tried",
+        "ls candidate",
+        load_command("kit-submit-gate"),
+        after=_CHECK_ADVICE,
+        request="`runtime.py`",
     ),
     Hypothesis(
         frozenset({"output_truncated", "unparsed_tool_call"}),
@@ -110,8 +121,10 @@ HYPOTHESES = (
 """In the order in which they are tried where the evidence for them is equal."""
 
 
-def rank(failures: Failures, summaries: list[str]) -> list[Hypothesis]:
+def rank(failures: Failures, summaries: list[str], request: str) -> list[Hypothesis]:
     """Give the hypotheses that the evidence speaks for and that no earlier summary names, the most promising first.
+
+    `request` is the text of REQUEST.md, which says of what files a candidate may be made.
 
     Trials without any action come first: they tell nothing about the rest of the harness. Then the number of trials
     counts.
@@ -123,6 +136,9 @@ def rank(failures: Failures, summaries: list[str]) -> list[Hypothesis]:
     open_ones = [
         idea
         for idea in HYPOTHESES
-        if not tried(idea.summary) and (not idea.after or tried(idea.after)) and idea.count(failures) > 0
+        if idea.request in request
+        and not tried(idea.summary)
+        and (not idea.after or tried(idea.after))
+        and idea.count(failures) > 0
     ]
     return sorted(open_ones, key=lambda idea: ("no_tool_call" not in idea.stop_reasons, -idea.count(failures)))

@@ -44,7 +44,8 @@ def _read_history(conversation: Conversation) -> Move:
     output = _output(conversation, command)
     if output is None:
         return Move(f"{best.candidate_id} is the best so far; I look at its failing trials.", bash(command))
-    ideas = rank(parse_failures(output), [candidate.summary for candidate in history])
+    request = _output(conversation, READ_REQUEST) or ""
+    ideas = rank(parse_failures(output), [candidate.summary for candidate in history], request)
     return _edit(conversation, ideas, parse_failures(output), best, scored[0])
 
 
