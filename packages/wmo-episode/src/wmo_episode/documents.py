@@ -39,9 +39,10 @@ def episode_document(
     """Say everything that one episode of `task` under the harness `tree` (parsed: `spec`) needs.
 
     Both paths are absolute, or relative to the folder that the document will be in. The episode's wall budget is the
-    task's own; every limit that neither the harness nor the task names has design 5's default.
+    task's own; every limit that neither the harness nor the task names has design 5's default. It is as it will be read
+    back, whose keys are sorted: else a model would see a tool's arguments in another order when an episode is replayed.
     """
-    return EpisodeDocument(
+    document = EpisodeDocument(
         task=TaskRef(id=task.id, instruction=task.instruction, path=task_path),
         harness=HarnessRef(path=harness_path, tree_hash=tree_hash(tree), doc_hash=doc_hash(spec)),
         system=system_prompt(spec),
@@ -55,12 +56,13 @@ def episode_document(
         ),
         model=model,
     )
+    return EpisodeDocument.model_validate_json(document.to_text())
 
 
 def with_harness(document: EpisodeDocument, tree: SourceTree, harness_path: str) -> EpisodeDocument:
     """Give the episode with another harness: its prompt, tools, skills, limits; the rest stays. Raises BadHarness."""
     spec = parse_tree(tree)
-    return document.model_copy(
+    changed = document.model_copy(
         update={
             "harness": HarnessRef(path=harness_path, tree_hash=tree_hash(tree), doc_hash=doc_hash(spec)),
             "system": system_prompt(spec),
@@ -69,6 +71,7 @@ def with_harness(document: EpisodeDocument, tree: SourceTree, harness_path: str)
             "limits": _limits(spec, document.limits),
         }
     )
+    return EpisodeDocument.model_validate_json(changed.to_text())
 
 
 def _limits(spec: HarnessSpec, limits: Limits) -> Limits:
@@ -92,14 +95,19 @@ class Episode:
     task_path: Path | None
 
 
-def read_episode(source: str) -> Episode:
+def read_episode(source: str, harness: Path | None = None) -> Episode:
     """Read an episode document from a path or stdin (`-`, paths are then relative to here) and the harness it names.
 
-    Raises BadDocument for a malformed document and for a harness that is not the one whose hash it records; Missing
-    where its folder does not exist; OSError.
+    The one in the folder `harness`, where given, takes its place. Raises BadDocument for a malformed document or
+    harness, and for a harness that is not the one whose hash it records; Missing where its folder does not exist;
+    OSError.
     """
     document = read_document(source, EpisodeDocument)
     folder = Path() if source == "-" else Path(source).parent
+    task_path = folder / document.task.path if document.task.path else None
+    if harness is not None:
+        tree = read_tree(harness)
+        return Episode(with_harness(document, tree, str(harness)), tree, task_path)
     files = read_tree(folder / document.harness.path)
     found = tree_hash(files)
     if found != document.harness.tree_hash:
@@ -107,4 +115,4 @@ def read_episode(source: str) -> Episode:
             f"the harness in '{folder / document.harness.path}' is not the one of '{source}': its tree_hash is "
             f"'{found}', wanted '{document.harness.tree_hash}'; score the harness again"
         )
-    return Episode(document, files, folder / document.task.path if document.task.path else None)
+    return Episode(document, files, task_path)

@@ -27,8 +27,9 @@ def text_difference(recorded: str, asked: str) -> str:
     pairs = zip_longest(recorded.split("\n"), asked.split("\n"))
     number, (old, new) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
     if old is None or new is None:
+        left = "\n".join((recorded if new is None else asked).split("\n")[number - 1 :]).strip()
         what = "recorded, now missing" if new is None else "new"
-        return f"line {number} is {what}: '{shown(old or new or '', EXCERPT_CHARS)}'"
+        return f"line {number} is {what}: '{shown(left, EXCERPT_CHARS)}'"
     same = next(i for i, pair in enumerate(zip_longest(old, new)) if pair[0] != pair[1])
     return f"line {number}: recorded '{_excerpt(old, same)}', now '{_excerpt(new, same)}'"
 

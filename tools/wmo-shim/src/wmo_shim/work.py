@@ -20,9 +20,11 @@ from wmo_kit.errors import Conflict
 from wmo_kit.log import Log
 from wmo_kit.stopping import Stop, deferred_signals
 from wmo_models.endpoint import open_provider
+from wmo_suites.box import Bind
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import load_task
+from wmo_suites.verifier import shared_binds
 from wmo_suites.workspace import copy_workspace, remove_workspace
 
 
@@ -37,7 +39,7 @@ def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequen
     vendored = vendored_runtime(parse_tree(found.files).runtime_kind, config.vendor) if command else None
     with (
         open_provider(config, found.document.model.role) as provider,
-        _open_sandbox(found) as sandbox,
+        open_sandbox(found) as sandbox,
         deferred_signals() as stop,
     ):
         if command:
@@ -68,20 +70,24 @@ def _check_model(document: EpisodeDocument, config: Config) -> None:
 
 
 @contextmanager
-def _open_sandbox(episode: Episode) -> Iterator[Sandbox]:
-    """Open a sandbox over a copy of the task's workspace, an empty one where the document names no task folder."""
+def open_sandbox(episode: Episode) -> Iterator[Sandbox]:
+    """Open a sandbox over a copy of the task's workspace, an empty one where the document names no task folder.
+
+    The agent sees in it what it sees when wmo-score plays the task. Raises BadDocument, Missing, OSError.
+    """
     ref = episode.document.environment
     scratch = Path(tempfile.mkdtemp(prefix="wmo-shim-"))
     try:
-        workspace, limits = scratch / "workspace", SandboxLimits()
+        workspace, limits = scratch / "app", SandboxLimits()
+        binds: tuple[Bind, ...] = ()
         if episode.task_path is None:
             workspace.mkdir()
         else:
             task = load_task(episode.task_path)
             copy_workspace(task, workspace)
-            limits = task.limits
+            limits, binds = task.limits, shared_binds(task, scratch, scratch)
         limits = replace(limits, command_timeout_s=ref.command_timeout_s, output_cap_bytes=ref.output_cap_bytes)
-        with Sandbox(workspace, limits=limits, mode=ref.mode) as sandbox:
+        with Sandbox(workspace, binds=binds, limits=limits, mode=ref.mode) as sandbox:
             yield sandbox
     finally:
         remove_workspace(scratch)

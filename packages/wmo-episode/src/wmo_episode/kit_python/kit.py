@@ -116,8 +116,8 @@ def tools_text(tools: list[dict[str, Any]]) -> str:
         "The tools are:",
     ]
     for tool in tools:
-        arguments: dict[str, Any] = tool["parameters"]["properties"]
-        words = " ".join(f"{name}: {value['description']}" for name, value in arguments.items())
+        properties, arguments = tool["parameters"]["properties"], tool["parameters"]["required"]  # in their own order
+        words = " ".join(f"{name}: {properties[name]['description']}" for name in arguments)
         lines.append(f"- {tool['name']}({', '.join(arguments)}): {tool['description']} ({words})")
     return "\n".join(lines)
 
