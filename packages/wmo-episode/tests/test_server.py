@@ -7,6 +7,7 @@ import pytest
 from wmo_contracts.episode import Observation
 from wmo_episode import server
 from wmo_episode.server import MAX_BODY, Shim
+from wmo_episode.session import Done
 from wmo_models.provider import ProviderError
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
@@ -112,7 +113,9 @@ def test_every_route_wants_the_token(serve, route, given):
         ("GET", "/tasks", None, 404, "no such route"),
         ("POST", "/task", b"{}", 405, "'/task' does not answer POST"),
         ("GET", "/tool", None, 405, "'/tool' does not answer GET"),
-        ("PUT", "/tool", b"{}", 501, "unsupported method"),
+        ("PUT", "/tool", b"{}", 405, "'/tool' does not answer PUT"),
+        ("DELETE", "/task", None, 405, "'/task' does not answer DELETE"),
+        ("BREW", "/task", None, 501, "unsupported method"),
         ("POST", "/tool", b"{", 400, "not JSON"),
         ("POST", "/tool", b"", 400, "not JSON"),
         ("POST", "/tool", b"[]", 400, "object"),
@@ -155,6 +158,8 @@ def raw(shim, data):
         (b"GET /task HTTP/9.9\r\n\r\n", b"505"),
         (b"POST /tool HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"411"),
         (b"POST /tool HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"411"),
+        (b"POST /tool HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", b"413"),
+        (b"POST /tool HTTP/1.1\r\nContent-Length: " + b"0" * 5000 + b"\r\n\r\n", b"413"),
         (b"POST /tool HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", b"411"),
         (b"GET /task HTTP/1.1\r\n" + b"X-A: b\r\n" * 200 + b"\r\n", b"431"),
     ],
@@ -165,6 +170,32 @@ def test_what_is_no_proper_http_gets_json_too(serve, request_bytes, status):
     assert status in head.splitlines()[0]
     assert b"application/json" in head
     assert json.loads(body)["error"]["message"]
+    assert not shim.session.ended.is_set()
+
+
+def test_head_is_refused_without_a_body(serve):
+    shim, _ = serve()
+    head, _, body = raw(shim, f"HEAD /task HTTP/1.1\r\nAuthorization: Bearer {shim.token}\r\n\r\n".encode()).partition(
+        b"\r\n\r\n"
+    )
+    assert b" 405 " in head.splitlines()[0]
+    assert body == b""
+
+
+def test_half_a_character_is_mended_where_it_comes_in(serve):
+    shim, ask = serve()
+    half, whole = "\ud83d", "\ufffd"
+    assert (
+        ask("POST", "/tool", {"name": "bash", "arguments": {"command": f"echo {half}"}})[1]["content"]
+        == f"ran echo {whole}"
+    )
+    as_text = json.dumps({"command": f"printf {half}"})
+    assert ask("POST", "/tool", {"name": "bash", "arguments": as_text})[1]["content"] == f"ran printf {whole}"
+    assert ask("POST", "/tool", {"name": half, "arguments": {half: half}})[1]["is_error"]
+    ask("POST", "/done", {"answer": half, "reason": half, "note": half})
+    assert shim.session.done == Done(whole, whole, whole)
+    assert [step.action.name for step in shim.session.steps] == ["bash", "bash", whole]
+    assert shim.session.steps[2].action.arguments == {whole: whole}
 
 
 def test_a_body_that_does_not_arrive_does_not_hang_the_shim(serve, monkeypatch):

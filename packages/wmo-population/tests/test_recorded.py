@@ -109,7 +109,7 @@ def test_a_reason_with_a_lone_surrogate_is_recorded(fresh, replay):
     player = replay()
     with open_run(fresh) as run:
         run.commit_scored(player.score("candidate-0000", player.seed))
-        assert run.commit_invalid("bad \ud800 text").reason == "bad ? text"
+        assert run.commit_invalid("bad \ud800 text").reason == "bad \ufffd text"
     assert verify_run(fresh).ok
 
 

@@ -2,12 +2,19 @@
 
 import json
 import math
+import re
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 KEY_CHARS = 60
 """How much of a bad key or number is quoted in a message."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""An escape in JSON text; `half` where it is half a character alone."""
 
 
 class Part(BaseModel):
@@ -42,15 +49,26 @@ def dump_text(value: Any) -> str:
     """Give the text form of a JSON value: indent 2, every nested object sorted, no NaN, a newline at the end.
 
     The top level keeps its order, so that `schema` can stand first; the run directory's plain files are passed sorted.
-    A lone surrogate, which JSON can escape but UTF-8 and our own readers cannot hold, becomes "?": what an agent says
-    must not make its evidence impossible to write. Raises ValueError where `value` holds NaN or Infinity.
+    Half characters are mended: what an agent says must not make its evidence impossible to write. Raises ValueError
+    where `value` holds NaN or Infinity.
     """
     if isinstance(value, dict):
         value = {key: _sorted(item) for key, item in value.items()}
     else:
         value = _sorted(value)
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return text.encode("utf-8", "replace").decode()
+    return mend_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def mend_text(text: str) -> str:
+    """Give `text` with U+FFFD for each half character: a lone surrogate, which neither UTF-8 nor our readers hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(text) else text
+
+
+def mend_json(text: str) -> str:
+    """Give JSON text with U+FFFD for each half character, escaped or not: for what agents and endpoints send."""
+    if "\\ud" in text or "\\uD" in text:
+        text = _ESCAPE.sub(lambda found: "\\ufffd" if found["half"] else found[0], text)
+    return mend_text(text)
 
 
 def _sorted(value: Any) -> Any:

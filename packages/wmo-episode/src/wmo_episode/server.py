@@ -29,6 +29,8 @@ from wmo_episode.wire import (
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request body; a conversation of 20 turns of capped output is far below."""
+LENGTH_DIGITS = 18
+"""A longer Content-Length is too large, whatever it says; int() itself refuses 4,300 digits."""
 BODY_WAIT_S = 30.0
 """How long a request's body may take. An idle connection may stay: closing it could cut off the next request."""
 JSON_TYPE = "application/json"
@@ -114,6 +116,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a POST."""
         self._serve()
 
+    do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_HEAD = do_POST  # noqa: N815  known, and answered by no route
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the base class's name
         """Say nothing: stderr belongs to the tool."""
 
@@ -143,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             route(self, body)
-        except BadRequest as error:
+        except (ValueError, RecursionError) as error:  # mostly BadRequest; no odd body may end the episode as our bug
             self._refuse(400, str(error))
         except HostFailed as error:
             self._refuse(500, str(error))
@@ -155,8 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(411, "send a body with a Content-Length")
             return None
         self.connection.settimeout(BODY_WAIT_S)
-        if int(length) > MAX_BODY:
-            self._discard(int(length))
+        if len(length) > LENGTH_DIGITS or int(length) > MAX_BODY:
+            self._discard(int(length[:LENGTH_DIGITS]))
             self.send_error(413, f"the body is larger than {MAX_BODY} bytes")
             return None
         body = self.rfile.read(int(length))
@@ -233,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
             f"Connection: {'close' if self.close_connection else 'keep-alive'}",
             *(f"{key}: {value}" for key, value in (headers or {}).items()),
         ]
-        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + body)
+        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + (b"" if self.command == "HEAD" else body))
 
 
 _Route = Callable[[_Handler, bytes], None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
-from wmo_contracts.base import parse_text
+from wmo_contracts.base import mend_json, parse_text
 from wmo_contracts.chat import ChatReply, ChatRequest, ToolCall
 from wmo_contracts.episode import Limits, Usage
 
@@ -159,9 +159,9 @@ def tool_arguments(value: Any) -> dict[str, Any]:
 
 
 def _parse(text: str) -> Any:
-    """Parse what an agent or a model wrote. Raises ValueError, for what is nested too deep as well."""
+    """Parse what an agent or a model wrote, half characters mended. Raises ValueError, also for what is nested deep."""
     try:
-        value = parse_text(text)
+        value = parse_text(mend_json(text))
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     level, depth = [value], 0

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from wmo_contracts.base import mend_text
 from wmo_contracts.chat import ChatRequest
 from wmo_contracts.exchanges import ChatSettings, Exchange, ExchangesDocument
 from wmo_kit.errors import BadDocument
@@ -76,8 +77,8 @@ def request_digest(request: ChatRequest) -> str:
 
 
 def _canonical(value: Any) -> bytes:
-    """Give one text for equal values. A lone surrogate counts as "?", which documents are written with."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    """Give one text for equal values. Half characters count as mended, as documents are written."""
+    return mend_text(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
 def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from wmo_contracts.base import mend_text
 from wmo_contracts.run import ErrorFile, NextStep
 from wmo_contracts.score import RewardMode, ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree, check_bounds, tree_hash
@@ -160,7 +161,7 @@ class Run:
     def commit_invalid(self, reason: str, evidence_dir: str = "") -> SlotOutcome:
         """Consume the next slot without a candidate. Raises Conflict where the next step is not to propose."""
         slot = self._expect("propose").slot
-        told = reason.encode("utf-8", "replace").decode()  # a reason may quote text that has lone surrogates
+        told = mend_text(reason)  # it may quote text that has lone surrogates
         return self._commit(SlotOutcome(slot, candidate_slot_id(slot), None, told, evidence_dir))
 
     def _commit(self, outcome: SlotOutcome) -> SlotOutcome:
