@@ -6,12 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from processes import alive, command_lines, descendants, wait_gone, wait_until
+from silent_model import silent_model
 
 BIN = Path(sys.executable).parent
 TASKS = Path(__file__).parents[2] / "tools/wmo-score/tests/tasks"
@@ -23,40 +22,6 @@ def suite(tmp_path: Path) -> Path:
     shutil.copytree(TASKS, tmp_path / "suite")
     (tmp_path / "suite/serve/solution/solve.sh").write_text("echo begun > /app/begun; sleep 600 & wait\n")
     return tmp_path / "suite"
-
-
-@pytest.fixture
-def silent_model():
-    """Give the address of a model that makes one tool call and then never answers, and the event that it was silent."""
-    asked, over = threading.Event(), threading.Event()
-    function = {"name": "bash", "arguments": json.dumps({"command": "echo so far"})}
-    message = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": "c", "type": "function", "function": function}],
-    }
-    reply = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            if b"so far" in self.rfile.read(int(self.headers["Content-Length"])):
-                asked.set()
-                over.wait(120)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(reply)))
-            self.end_headers()
-            self.wfile.write(reply)
-
-        def log_message(self, *_arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1", asked
-    over.set()
-    server.shutdown()
-    server.server_close()
 
 
 class Scoring:
@@ -148,18 +113,18 @@ def test_ctrl_c_reaches_the_whole_group_and_still_stops_cleanly(suite, tmp_path)
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_an_episode_with_node_ends_with_us_and_leaves_its_transcript(suite, tmp_path, silent_model, number, code):
+def test_an_episode_with_node_ends_with_us_and_leaves_its_transcript(suite, tmp_path, number, code):
     with (tmp_path / "pi.json").open("w") as file:
         subprocess.run([BIN / "wmo-vendor", "tree"], stdout=file, check=True)
-    address, asked = silent_model
-    env = {"WMO_BASE_URL": address, "WMO_MODEL": "silent", "WMO_API_KEY": "none"}
     keep = tmp_path / "kept"
-    scoring = Scoring(tmp_path, tmp_path / "pi.json", "--suite", suite, "--task", "greet", "--keep", keep, env=env)
-    scoring.wait_until(asked.is_set)
-    below = scoring.descendants()
-    assert any("entry.ts" in line for line in command_lines(below))
-    scoring.process.send_signal(number)
-    output, words = scoring.process.communicate(timeout=30)
+    with silent_model() as (address, asked):
+        env = {"WMO_BASE_URL": address, "WMO_MODEL": "silent", "WMO_API_KEY": "none"}
+        scoring = Scoring(tmp_path, tmp_path / "pi.json", "--suite", suite, "--task", "greet", "--keep", keep, env=env)
+        scoring.wait_until(asked.is_set)
+        below = scoring.descendants()
+        assert any("entry.ts" in line for line in command_lines(below))
+        scoring.process.send_signal(number)
+        output, words = scoring.process.communicate(timeout=30)
     assert (scoring.process.returncode, output) == (code, "")
     assert "Traceback" not in words
     wait_gone(below)

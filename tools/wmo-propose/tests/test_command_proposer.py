@@ -239,6 +239,13 @@ def test_a_turn_that_came_to_its_end_is_kept_though_a_signal_came(make_run: Call
     assert propose(made.dir)[0] in (0, 78)
 
 
+@pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+def test_what_left_the_commands_process_group_ends_with_the_turn(make_run: Callable, sandbox: str) -> None:
+    made = make_run("bash", "-c", f"setsid sleep 86393 > /dev/null 2>&1 & {EDIT}", sandbox=sandbox)
+    assert propose(made.dir)[0] == 0
+    assert not _running("86393\0")
+
+
 def test_rejections_in_a_row_stop_the_run_until_the_limit_is_raised(make_run: Callable, tmp_path: Path) -> None:
     counter = tmp_path / "turns"
     made = make_run("bash", "-c", f"echo turn >> {counter}; exit 3", iterations=9, max_rejections=2)

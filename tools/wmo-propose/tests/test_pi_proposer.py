@@ -1,12 +1,15 @@
 """wmo-propose with the vendored pi driven by the offline optimizer: real node, real sandbox, real server."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import alive, descendants, wait_until
+from silent_model import silent_model
 from wmo_harness.pi_agent import seed_tree
 
 TOOL = Path(sys.executable).parent / "wmo-propose"
@@ -58,3 +61,27 @@ def test_a_model_that_is_down_consumes_nothing(make_run: Callable, vendor: Path)
     assert len(made.json("state.json")["outcomes"]) == 1
     assert made.json("proposals/slot-0001/events.json")["stop_reason"] == "provider_error"
     assert not (made.layout.proposal_dir(1) / "status.json").exists()
+
+
+@pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+def test_a_turn_that_a_signal_cuts_leaves_its_transcript_and_consumes_nothing(
+    make_run: Callable, vendor: Path, sandbox: str
+) -> None:
+    with silent_model() as (address, asked):
+        made = make_run(seed=seed_tree(vendor).as_mapping(), base_url=address, sandbox=sandbox)
+        process = subprocess.Popen([TOOL, "--run", made.dir], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(asked.is_set, process)
+        below = descendants(process.pid)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+        output, words = process.communicate(timeout=30)
+    assert (process.returncode, output) == (130, ""), words
+    assert alive(below) == []
+    cut = made.json("proposals/slot-0001/events.json")
+    assert [step["observation"]["content"] for step in cut["steps"]] == [
+        "so far\n",
+        "the episode was stopped before /done",
+    ]
+    assert len(made.json("state.json")["outcomes"]) == 1
+    assert not (made.layout.proposal_dir(1) / "status.json").exists()
+    assert not made.layout.work.exists()

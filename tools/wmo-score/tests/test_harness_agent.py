@@ -96,6 +96,23 @@ def test_an_agent_that_does_not_load_is_a_result(log, suite, tmp_path, endpoint)
     assert document.report.cells[0].note.startswith("stopped: error; not ok greeting")
 
 
+def test_a_written_reward_stands_though_the_agent_timed_out(log, suite, tmp_path, endpoint):
+    """The agent does the task in one call, and then turns in a circle until its time is up."""
+    toml = suite / "greet/task.toml"
+    toml.write_text(toml.read_text().replace("[agent]\ntimeout_sec = 30.0", "[agent]\ntimeout_sec = 2.0"))
+    endpoint(500, {})
+    body = json.dumps({"name": "bash", "arguments": {"command": "echo hello > /app/greeting.txt"}})
+    call = f"method: 'POST', headers: {{ authorization: `Bearer ${{process.env.PI_SHIM_TOKEN}}` }}, body: {body!r}"
+    source = f"await fetch(`${{process.env.PI_SHIM_URL}}/tool`, {{ {call} }});\nfor (;;) {{}}\n"
+    files = {"SYSTEM.md": "x\n", "config.toml": PI_NODE, "src/index.ts": source}
+    harness = write_harness(tmp_path / "h.json", files)
+    options = Options(suite=suite, tasks=("greet",), keep=tmp_path / "k")
+    (cell,) = score_harness(log, str(harness), options).report.cells
+    assert (cell.reward, cell.passed) == (1.0, True)
+    result = read_document(tmp_path / "k/trials/greet/attempt-1/wmo-run.json", EpisodeResult)
+    assert (result.stop_reason, result.note) == ("error", "timed out after 2 s")
+
+
 def test_a_failing_model_is_no_score(log, suite, tmp_path, endpoint):
     endpoint(401, {"error": {"message": "who are you"}})
     tree = seed_tree(find_vendor_dir(None, Path(__file__)))

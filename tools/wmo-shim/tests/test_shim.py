@@ -12,6 +12,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from processes import alive, descendants
+from processes import wait_until as waiting
+from silent_model import silent_model
 from wmo_contracts.episode import EpisodeResult, ModelRef
 from wmo_episode.documents import episode_document
 from wmo_harness.pi_agent import find_vendor_dir, seed_tree
@@ -166,6 +169,25 @@ def test_killing_the_shim_leaves_no_process(episode):
     shim.kill()
     shim.wait()
     wait_until(lambda: not running(marker))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_the_agent_with_what_there_is_of_the_episode(episode, number, code):
+    change(episode, model={"name": "silent", "role": "worker"})
+    with silent_model() as (address, asked):
+        env = environ(WMO_BASE_URL=address, WMO_MODEL="silent", WMO_API_KEY="none", TMPDIR=str(episode.parent))
+        argv = [SHIM, "--episode", episode, *AGENT]
+        shim = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        waiting(asked.is_set, shim)
+        below = descendants(shim.pid)
+        shim.send_signal(number)
+        shim.send_signal(signal.SIGINT)
+        output, words = shim.communicate(timeout=30)
+    assert shim.returncode in (code, 130), words
+    assert alive(below) == []
+    result = EpisodeResult.model_validate_json(output)
+    assert [step.observation.content for step in result.steps] == ["so far\n", "the episode was stopped before /done"]
+    assert sorted(path.name for path in episode.parent.iterdir()) == ["episode.json", "source", "task-one"]
 
 
 def running(marker):

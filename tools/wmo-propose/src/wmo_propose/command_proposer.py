@@ -6,6 +6,7 @@ except for candidate/. The request is its standard input, too.
 
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from wmo_contracts.episode import SandboxMode
 from wmo_kit.child import ChildResult, run_child
 from wmo_kit.config import KEY_VARIABLE
 from wmo_kit.errors import Missing
+from wmo_kit.orphans import ending_descendants
 from wmo_kit.stopping import Stop
 from wmo_suites.box import Bind, bwrap_argv, check_bwrap
 
@@ -39,14 +41,15 @@ class CommandProposer:
         if self.mode == "bwrap":
             command = self._boxed(command, workspace)
         request = (workspace.root / REQUEST).read_bytes()
-        result = run_child(
-            command,
-            cwd=workspace.root,
-            stdin=request,
-            wall_s=self.wall_s,
-            cap_bytes=STREAM_CAP_BYTES,
-            cancel=stop.event,
-        )
+        with ending_descendants() if self.mode == "none" else nullcontext():  # a box ends what is in it by itself
+            result = run_child(
+                command,
+                cwd=workspace.root,
+                stdin=request,
+                wall_s=self.wall_s,
+                cap_bytes=STREAM_CAP_BYTES,
+                cancel=stop.event,
+            )
         return _turn(self.argv, result, self.wall_s)
 
     def _boxed(self, command: Sequence[str], workspace: Workspace) -> list[str]:
