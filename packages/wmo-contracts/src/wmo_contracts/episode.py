@@ -19,6 +19,8 @@ StopReason = Literal[
     "unknown_done_reason",
 ]
 SandboxMode = Literal["bwrap", "none"]
+ModelFault = Literal["transient", "endpoint", "request"]
+"""Whose failing a model failure is: it will pass, the endpoint's (or its settings'), the agent's own request's."""
 
 
 class ToolSpec(Part):
@@ -158,7 +160,8 @@ class Replay(Part):
 class EpisodeResult(Document):
     """`wmo.episode-result/1`. Only stop_reason "submitted" is a completion; `turns` is len(steps).
 
-    `replay` is null unless the model was a record.
+    `model_fault` is null where the model did not fail. "request" is the harness's own failing, and a result like any
+    other; "transient" and "endpoint" say nothing about the harness. `replay` is null unless the model was a record.
     """
 
     SCHEMA: ClassVar[str] = "wmo.episode-result/1"
@@ -166,6 +169,7 @@ class EpisodeResult(Document):
     task_id: str
     steps: tuple[Step, ...]
     stop_reason: StopReason
+    model_fault: ModelFault | None = None
     answer: str
     turns: int
     note: str = ""

@@ -24,10 +24,14 @@ class ChatSettings(Part):
 
 
 class ModelFailure(Part):
-    """Why there was no reply. `transient`: the same request might have succeeded later."""
+    """Why there was no reply. `transient`: the same request might have succeeded later.
+
+    `by_request`: the endpoint was well and refused this one request, say for its length.
+    """
 
     message: str
     transient: bool
+    by_request: bool = False
 
 
 class Exchange(Part):

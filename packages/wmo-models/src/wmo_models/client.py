@@ -1,188 +1,202 @@
-"""The client for any OpenAI-compatible endpoint: one request, tried again where trying again can help (design 6)."""
+"""The client for one OpenAI-compatible endpoint: one request, tried again where trying again can help (design 6)."""
 
+import random
 import time
 from dataclasses import dataclass
-from http.cookiejar import DefaultCookiePolicy
-from urllib.parse import urlsplit
+from email.utils import parsedate_to_datetime
 
-import requests
-from requests.adapters import HTTPAdapter
-from requests.auth import AuthBase
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_any,
-    stop_before_delay,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 from wmo_contracts.chat import ChatReply, ChatRequest
-from wmo_kit.config import OFFLINE, Endpoint
+from wmo_kit.config import Endpoint
 from wmo_kit.errors import Conflict
 
-from wmo_models.exchange import limit_key, read_response, request_body
+from wmo_models.exchange import Refused, limit_key, read_response, request_body
 from wmo_models.provider import ProviderError
+from wmo_models.transport import Answer, NoAnswer, Transport
+from wmo_models.trouble import Cause, Teller, Trouble
 
-CHUNK_BYTES = 4096
-CONNECTIONS = 32
-"""Connections kept open per client: as many as threads are expected to use one."""
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+RETRY_AFTER_SPREAD = 0.1
+"""Who was told the same wait at the same time comes back spread over this part of it."""
+REQUESTS_OWN = (413,)
+"""Statuses that speak of this one request, whatever their words."""
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
     """When to give up, and how long to wait in between. All times in seconds.
 
-    `total_s` bounds one completion with all its tries and waits, `attempt_s` one try, `connect_s` its connection.
-    Waits are random below an exponentially growing bound that `wait_cap_s` caps; an endpoint's Retry-After wins.
+    `total_s` bounds one completion with all its tries and waits, over all endpoints of a role: below the 600 s after
+    which OpenAI's clients, and pi with them, give up on us. `connect_s` bounds a try's connection. Waits are random
+    below an exponentially growing bound that `wait_cap_s` caps; an endpoint's Retry-After wins.
     """
 
     attempts: int = 6
     connect_s: float = 10.0
-    attempt_s: float = 300.0
-    total_s: float = 600.0
+    total_s: float = 540.0
     wait_first_s: float = 1.0
     wait_cap_s: float = 30.0
 
 
-class _Failed(ProviderError):
-    """One try failed. `retry_after_s` is how long the endpoint asks us to wait, None where it does not say."""
+class EndpointFailed(ProviderError):
+    """One endpoint gave no reply. `status`: its HTTP status, 0 where none came.
 
-    def __init__(self, message: str, *, transient: bool, retry_after_s: float | None = None) -> None:
-        super().__init__(message, transient=transient)
-        self.retry_after_s = retry_after_s
+    `retry_after_s` is how long the endpoint asks us to wait, None where it does not say.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        cause: Cause,
+        *,
+        transient: bool,
+        status: int = 0,
+        retry_after_s: float | None = None,
+        spent_s: float = 0.0,
+    ) -> None:
+        super().__init__(message, transient=transient, by_request=cause == "overflow" or status in REQUESTS_OWN)
+        self.cause, self.status = cause, status
+        self.retry_after_s, self.spent_s = retry_after_s, spent_s
 
 
 class OpenAIClient:
-    """A Provider over one endpoint. Threads share it: its connection pool is safe for them, and it keeps no cookies."""
+    """A Provider over one endpoint. Threads share it."""
 
-    def __init__(self, endpoint: Endpoint, key: str, policy: RetryPolicy | None = None) -> None:
-        """`key` is sent as the bearer token; "" sends none.
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        key: str,
+        policy: RetryPolicy | None = None,
+        *,
+        name: str | None = None,
+        tell: Teller | None = None,
+    ) -> None:
+        """`key` is sent as the bearer token; "" sends none. `name` stands for the base URL in messages.
 
-        Raises Conflict for a key that no header can hold and for a base URL that is none.
+        `tell` is told of a failed try before the wait for the next. Raises Conflict for a key that no header can hold
+        and for a base URL that is none.
         """
         if not (key.isascii() and key.isprintable()):
             raise Conflict(f"the API key in '{endpoint.api_key_env}' is unusable: it has a line break or no ASCII text")
-        self._endpoint = endpoint
-        self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
+        self.endpoint = endpoint
+        self.name = name or endpoint.base_url
         self._policy = policy or RetryPolicy()
-        self._auth = _Bearer(key)
-        host = _host(endpoint.base_url)
-        self._limit_key = limit_key(host)
-        self._session = _session(loopback=host in LOOPBACK_HOSTS)
+        self._tell = tell or (lambda _trouble: None)
+        self._transport = Transport(endpoint.base_url, key, self.name)
+        self._limit_key = limit_key(self._transport.host)
 
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """Give the endpoint's reply. Raises ProviderError once trying again cannot help or the policy is used up."""
-        deadline = time.monotonic() + self._policy.total_s
+    def complete(
+        self, request: ChatRequest, *, within_s: float | None = None, attempts: int | None = None
+    ) -> ChatReply:
+        """Give the endpoint's reply.
+
+        `within_s` and `attempts` are bounds below the policy's own. Raises EndpointFailed once trying again cannot
+        help or a bound is reached.
+        """
+        policy = self._policy
+        deadline = time.monotonic() + min(policy.total_s, within_s or policy.total_s)
+        tries = min(policy.attempts, attempts or policy.attempts)
+
+        def used_up(state: RetryCallState) -> bool:
+            return state.attempt_number >= tries or time.monotonic() + state.upcoming_sleep > deadline
+
+        def announce(state: RetryCallState) -> None:
+            self._tell(self._trouble(_failure(state), state.attempt_number + 1, tries, state.upcoming_sleep))
+
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, ProviderError) and error.transient),
-            stop=stop_any(stop_after_attempt(self._policy.attempts), stop_before_delay(self._policy.total_s)),
+            stop=used_up,
             wait=self._wait,
+            before_sleep=announce,
             reraise=True,
         )
         return retrying(self._try, request, deadline)
 
     def close(self) -> None:
         """Close the connections that are kept open."""
-        self._session.close()
+        self._transport.close()
 
     def _wait(self, state: RetryCallState) -> float:
-        failure = state.outcome.exception() if state.outcome else None
-        if isinstance(failure, _Failed) and failure.retry_after_s is not None:
-            return failure.retry_after_s
+        asked = _failure(state).retry_after_s
+        if asked is not None:
+            return asked * (1 + random.uniform(0, RETRY_AFTER_SPREAD))
         policy = self._policy
         return wait_random_exponential(multiplier=policy.wait_first_s, max=policy.wait_cap_s)(state)
 
     def _try(self, request: ChatRequest, deadline: float) -> ChatReply:
-        until = min(deadline, time.monotonic() + self._policy.attempt_s)
+        started = time.monotonic()
+        within_s = max(min(deadline - started, self.endpoint.timeout_s), 0.001)
+        body = request_body(request, self.endpoint.model, self._limit_key)
         try:
-            status, body, retry_after_s = self._post(request, until)
-        except requests.exceptions.SSLError as error:
-            raise self._failed(f"the connection is not trusted ({error})", transient=False) from error
-        except requests.Timeout as error:
-            raise self._failed(f"no answer in time ({error})", transient=True) from error
-        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
-            raise self._failed(f"the connection failed ({error})", transient=True) from error
-        except requests.RequestException as error:
-            raise self._failed(str(error), transient=False) from error
+            answer = self._transport.post(body, within_s=within_s, connect_s=self._policy.connect_s)
+        except NoAnswer as error:
+            raise self._failed(error, started) from error
         try:
-            return read_response(status, body)
-        except ProviderError as error:
-            raise self._failed(str(error), transient=error.transient, retry_after_s=retry_after_s) from error
+            return read_response(answer.status, answer.body)
+        except Refused as error:
+            raise self._failed(error, started, answer) from error
 
-    def _post(self, request: ChatRequest, until: float) -> tuple[int, bytes, float | None]:
-        """Send one request; give status, body and the wait that the endpoint asks for. Raises RequestException."""
-        left = max(until - time.monotonic(), 0.001)
-        with self._session.post(
-            self._url,
-            json=request_body(request, self._endpoint.model, self._limit_key),
-            auth=self._auth,
-            timeout=(min(self._policy.connect_s, left), left),
-            allow_redirects=False,
-            stream=True,  # requests' timeout bounds the gap between two packets, not the whole answer: see below
-        ) as response:
-            body = bytearray()
-            for chunk in response.iter_content(CHUNK_BYTES):
-                body += chunk
-                if time.monotonic() > until:
-                    raise requests.Timeout("the answer came too slowly")
-            return response.status_code, bytes(body), _seconds(response.headers.get("Retry-After"))
+    def _failed(self, error: NoAnswer | Refused, started: float, answer: Answer | None = None) -> EndpointFailed:
+        """Name the endpoint, and keep the key out."""
+        what = str(error)
+        if self.name not in what:
+            what = f"model '{self.endpoint.model}' at '{self.name}': {what}"
+        return EndpointFailed(
+            self._transport.scrub(what),
+            error.cause,
+            transient=error.transient,
+            status=error.status if isinstance(error, Refused) else 0,
+            retry_after_s=retry_after(answer.headers, time.time()) if answer else None,
+            spent_s=time.monotonic() - started,
+        )
 
-    def _failed(self, what: str, *, transient: bool, retry_after_s: float | None = None) -> _Failed:
-        """Name the endpoint, and keep the key out: some endpoints quote it in their message."""
-        message = f"model '{self._endpoint.model}' at '{self._endpoint.base_url}': {self._auth.scrub(what)}"
-        return _Failed(message, transient=transient, retry_after_s=retry_after_s)
-
-
-SECRET_CHARS = 8
-"""A shorter key is none ("none", "x"): taking it out of messages would only garble them."""
+    def _trouble(self, failure: EndpointFailed, attempt: int, tries: int, wait_s: float) -> Trouble:
+        return Trouble(
+            self.name,
+            self.endpoint.model,
+            failure.cause,
+            str(failure),
+            f"try {attempt} of {tries} in {wait_s:.1f} s",
+            failure.spent_s,
+            wait_s,
+        )
 
 
-class _Bearer(AuthBase):
-    """Sets the bearer token. An explicit auth also keeps requests from taking another one out of ~/.netrc."""
+def retry_after(headers: dict[str, str], now: float) -> float | None:
+    """Give the seconds, 0 or more, that response headers (lower-case names) ask to wait; None where they ask nothing.
 
-    def __init__(self, key: str) -> None:
-        self._key = key
+    A date is compared with the response's own Date, by the same clock; with `now` (seconds since 1970) where it has
+    none.
+    """
+    text = headers.get("retry-after", "").strip()
+    if seconds := _number(headers.get("retry-after-ms", "")):  # OpenAI's own, more exact
+        return seconds / 1000
+    if (seconds := _number(text)) is not None:
+        return seconds
+    until = _date(text)
+    if until is None:
+        return None
+    sent = _date(headers.get("date", ""))
+    return max(until - (now if sent is None else sent), 0.0)
 
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._key:
-            request.headers["Authorization"] = f"Bearer {self._key}"
-        return request
 
-    def scrub(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if len(self._key) >= SECRET_CHARS else text
-
-
-def _host(base_url: str) -> str:
-    """Give the host of a usable base URL. A refused one with a user part is not quoted: it may hold a password."""
+def _number(text: str) -> float | None:
     try:
-        parts = urlsplit(base_url)
-        host = parts.hostname or ""
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    if "@" in parts.netloc:
-        raise Conflict(f"the base URL of '{host}' is unusable: it holds a user; put the key in the key's variable")
-    if not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
-        raise Conflict(f"the base URL '{base_url}' is unusable: write it as 'https://HOST/v1', or '{OFFLINE}'")
-    return host
-
-
-def _session(*, loopback: bool) -> requests.Session:
-    session = requests.Session()
-    adapter = HTTPAdapter(pool_connections=1, pool_maxsize=CONNECTIONS)
-    session.mount("http://", adapter)
-    session.mount("https://", adapter)
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    if loopback:
-        session.trust_env = False  # a proxy from the environment cannot reach our loopback
-    return session
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """Read Retry-After in its form in seconds; its date form would compare two machines' clocks and counts as none."""
-    try:
-        seconds = float(retry_after or "")
+        number = float(text)
     except ValueError:
         return None
-    return seconds if 0 <= seconds < float("inf") else None
+    return number if 0 <= number < float("inf") else None
+
+
+def _date(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _failure(state: RetryCallState) -> EndpointFailed:
+    """Give the failure of the last try: whatever else is raised is not tried again."""
+    failure = state.outcome.exception() if state.outcome else None
+    if not isinstance(failure, EndpointFailed):
+        raise AssertionError("only an EndpointFailed is tried again") from failure
+    return failure

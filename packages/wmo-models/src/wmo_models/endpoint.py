@@ -7,44 +7,43 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
 from wmo_kit.child import Drain, stop_group
-from wmo_kit.config import OFFLINE, Config, Endpoint, Role, api_key
+from wmo_kit.config import OFFLINE, Config, Role, api_key
 from wmo_kit.errors import Missing
+from wmo_kit.log import Log
 
 from wmo_models.client import OpenAIClient
+from wmo_models.failover import Waterfall
 from wmo_models.provider import Provider
+from wmo_models.trouble import teller
 
 START_S = 30.0
 """How long the offline server may take to print its ready line; it needs 0.1 s on an idle machine."""
-STOP_GRACE_S = 2.0
+STOP_GRACE_S = 1.0
 STDERR_BYTES = 8192
 
 
 @contextmanager
-def open_provider(config: Config, role: Role) -> Iterator[Provider]:
-    """Give the Provider of a role while the context lasts.
+def open_provider(config: Config, role: Role, log: Log | None = None) -> Iterator[Provider]:
+    """Give the Provider of a role while the context lasts. It tells `log` of each wait and failover, in one line.
 
     For base_url "offline" a private server runs as long. Raises Missing (69) where that cannot start or where the
-    endpoint's key variable is not set, Conflict for a key that cannot be sent.
+    variable of an endpoint's key is not set, Conflict for a key that cannot be sent.
     """
-    endpoint = config.roles.get(role)
-    if endpoint.base_url == OFFLINE:
-        with offline_server() as url:
-            yield from _opened(endpoint.model_copy(update={"base_url": url}), "")
-    else:
-        yield from _opened(endpoint, api_key(endpoint))
-
-
-def _opened(endpoint: Endpoint, key: str) -> Iterator[Provider]:
-    client = OpenAIClient(endpoint, key)
-    try:
-        yield client
-    finally:
-        client.close()
+    model, tell = config.roles.get(role), teller(role, log)
+    with ExitStack() as stack:
+        clients = []
+        for endpoint in model.endpoints:
+            name = endpoint.base_url
+            url = stack.enter_context(offline_server()) if name == OFFLINE else name
+            served = endpoint.model_copy(update={"base_url": url})
+            clients.append(OpenAIClient(served, api_key(endpoint), name=name, tell=tell))
+            stack.callback(clients[-1].close)
+        yield Waterfall(clients, tell=tell)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class RecordingProvider:
         try:
             reply = self._provider.complete(request)
         except ProviderError as error:
-            self._end(place, failure=ModelFailure(message=str(error), transient=error.transient))
+            self._end(place, failure=_failure(error))
             raise
         self._end(place, reply=reply)
         return reply
@@ -69,7 +69,11 @@ class RecordingProvider:
             self._sizes[place] += _size(reply or failure)
 
 
+def _failure(error: ProviderError) -> ModelFailure:
+    return ModelFailure(message=str(error), transient=error.transient, by_request=error.by_request)
+
+
 def _size(part: Part | None) -> int:
     """Give about how many bytes of the file a part takes."""
     text = "" if part is None else dump_text(part.model_dump(mode="json"))
-    return len(text.encode("utf-8", "replace")) + INDENT_BYTES * text.count("\n")
+    return len(text.encode()) + INDENT_BYTES * text.count("\n")

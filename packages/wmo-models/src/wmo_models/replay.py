@@ -46,7 +46,8 @@ class ReplayProvider:
             exchange = self._record.exchanges[self._served]
             self._served += 1
         if exchange.failure is not None:
-            raise ProviderError(exchange.failure.message, transient=exchange.failure.transient)
+            failure = exchange.failure
+            raise ProviderError(failure.message, transient=failure.transient, by_request=failure.by_request)
         assert exchange.reply is not None  # noqa: S101  _check saw that there is one
         return exchange.reply
 
