@@ -1,4 +1,7 @@
-"""The offline worker in real pi, node, sandbox and verifiers: each weakness shows, its own edit mends it."""
+"""The offline worker under real harnesses, sandbox and verifiers: each weakness shows, its own edit mends it.
+
+In pi, which offers its tools as functions, and in the default loop of kit-python, which describes them in its prompt.
+"""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -6,29 +9,30 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from wmo_contracts.episode import Limits
-from wmo_episode.runtime import PiRuntime
-from wmo_harness.pi_agent import find_vendor_dir, runtime_modules, seed_tree
+from wmo_contracts.episode import ModelRef
+from wmo_episode.documents import episode_document
+from wmo_episode.runtimes import runtime_for, vendored_runtime
+from wmo_harness.seeds import SEEDS, named_seed
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import parse_tree
-from wmo_harness.system_prompt import system_prompt
-from wmo_harness.tool_policy import tool_specs
 from wmo_harness.tree_io import read_tree, write_tree
 from wmo_kit.config import Config
 from wmo_models.endpoint import open_provider
 from wmo_models.offline.hypotheses import HYPOTHESES, Hypothesis
 from wmo_models.offline.recipe import bundled_recipes
 from wmo_models.provider import Provider
+from wmo_propose.request import write_request
+from wmo_propose.workspace import ManifestEntry
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task, load_suite
 from wmo_suites.verifier import verify
 from wmo_suites.workspace import copy_workspace, remove_workspace
 
 ROOT = Path(__file__).parents[2]
-VENDOR = find_vendor_dir(None, ROOT)
 TASKS = load_suite(ROOT / "suites" / "starter")
 WEAKNESS = {recipe.task: recipe.weakness for recipe in bundled_recipes()}
-TOOLS_RULE, CHECK_ADVICE, GATE, CAP, PLAN, BRIEF, SKILL = HYPOTHESES
+TOOLS_RULE, CHECK_ADVICE, GATE, KIT_GATE, CAP, PLAN, BRIEF, SKILL = HYPOTHESES
+GATES = {"pi": GATE, "baseline": KIT_GATE}
 ENDS = {
     "none": "submitted",
     "prose": "no_tool_call",
@@ -45,9 +49,14 @@ def worker() -> Iterator[Provider]:
         yield provider
 
 
-def edited(folder: Path, ideas: Sequence[Hypothesis]) -> SourceTree:
+def edited(folder: Path, seed: str, ideas: Sequence[Hypothesis]) -> SourceTree:
     """The seed after the optimizer's own commands for `ideas`."""
-    write_tree(seed_tree(VENDOR), folder / "candidate")
+    tree = named_seed(seed, None)
+    write_tree(tree, folder / "candidate")
+    standing = ManifestEntry(
+        candidate_id="candidate-0000", slot=0, kind="scored", score=0.5, pass_rate=0.5, summary="", reason=""
+    )
+    (folder / "REQUEST.md").write_text(write_request(1, 1, parse_tree(tree), [standing]))
     for idea in ideas:
         done = subprocess.run(["bash", "-c", idea.edit], cwd=folder, capture_output=True, text=True, check=True)
         assert done.stdout.startswith("edited candidate/")
@@ -57,21 +66,14 @@ def edited(folder: Path, ideas: Sequence[Hypothesis]) -> SourceTree:
 def play(worker: Provider, tree: SourceTree, task: Task, folder: Path) -> tuple[str, bool]:
     """One trial: why the episode ended, and whether the verifier gave the full reward."""
     spec = parse_tree(tree)
-    limits = Limits(max_turns=spec.max_turns, max_output_tokens=spec.max_output_tokens, temperature=spec.temperature)
-    pi = PiRuntime(
-        provider=worker,
-        files=tree,
-        tools=tuple(tool_specs(spec.tools)),
-        system=system_prompt(spec),
-        skills=spec.skills,
-        runtime=runtime_modules(VENDOR).parent,
-        limits=limits,
-    )
+    model = ModelRef(name="offline-worker")
+    document = episode_document(spec, tree, task, harness_path="", task_path="", model=model)
+    agent = runtime_for(document, tree, worker, vendored_runtime(spec.runtime_kind, None, "bwrap"))
     workspace, logs = folder / "app", folder / "logs"
     folder.mkdir()
     copy_workspace(task, workspace)
     with Sandbox(workspace, limits=task.limits) as sandbox:
-        result = pi.run(task.id, task.instruction, sandbox)
+        result = agent.run(task.id, task.instruction, sandbox)
     verdict = verify(task, workspace, logs)
     remove_workspace(workspace)
     return result.stop_reason, verdict.reward == 1.0
@@ -88,20 +90,23 @@ def solved(outcomes: dict[str, tuple[str, bool]]) -> set[str]:
     return {WEAKNESS[task] for task, (_, right) in outcomes.items() if right}
 
 
-def test_the_seed_fails_by_each_weakness_in_its_own_way(worker, tmp_path):
-    outcomes = play_all(worker, seed_tree(VENDOR), tmp_path)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_seed_fails_by_each_weakness_in_its_own_way(worker, tmp_path, seed):
+    outcomes = play_all(worker, named_seed(seed, None), tmp_path)
     assert {task: stop for task, (stop, _) in outcomes.items()} == {task: ENDS[WEAKNESS[task]] for task in outcomes}
     assert {task for task, (_, right) in outcomes.items() if right} == {
         task for task, weakness in WEAKNESS.items() if weakness == "none"
     }
 
 
-def test_all_good_edits_together_solve_every_task(worker, tmp_path):
-    tree = edited(tmp_path, [TOOLS_RULE, GATE, CAP, BRIEF, SKILL])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_good_edits_together_solve_every_task(worker, tmp_path, seed):
+    tree = edited(tmp_path, seed, [TOOLS_RULE, GATES[seed], CAP, BRIEF, SKILL])
     outcomes = play_all(worker, tree, tmp_path)
     assert {task for task, outcome in outcomes.items() if outcome != ("submitted", True)} == set()
 
 
-def test_edits_that_should_not_help_do_not_help(worker, tmp_path):
-    tree = edited(tmp_path, [TOOLS_RULE, CHECK_ADVICE, PLAN])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_edits_that_should_not_help_do_not_help(worker, tmp_path, seed):
+    tree = edited(tmp_path, seed, [TOOLS_RULE, CHECK_ADVICE, PLAN])
     assert solved(play_all(worker, tree, tmp_path)) == {"none"}
