@@ -111,6 +111,23 @@ def test_the_runtime_counts_only_with_its_stamp(copy):
         runtime_dir(copy)
 
 
+@pytest.mark.parametrize("damage", ["gone", "changed", "more", "stamp"])
+def test_a_damaged_runtime_is_missing_not_an_agent_that_fails(copy, damage):
+    runtime = shutil.copytree(VENDOR / "runtime", copy / "runtime")
+    assert runtime_dir(copy) == runtime
+    module = runtime / "node_modules" / "yaml" / "index.js"
+    if damage == "gone":
+        module.unlink()
+    elif damage == "changed":
+        module.write_text("")
+    elif damage == "more":
+        module.with_name("other.js").write_text("")
+    else:
+        (runtime / "stamp.json").write_text("[")
+    with pytest.raises(Missing, match=r"damaged.*wmo-vendor install"):
+        runtime_dir(copy)
+
+
 def test_the_vendor_directory_is_found_upward_and_in_the_repository(tmp_path):
     near = tmp_path / "vendor"
     near.mkdir()

@@ -12,7 +12,7 @@ from wmo_harness.documents import to_document
 from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.documents import read_document
-from wmo_kit.errors import BadDocument, Transient
+from wmo_kit.errors import Transient
 from wmo_score.adhoc import score_harness
 from wmo_score.options import Options
 
@@ -88,12 +88,13 @@ def test_evidence_of_an_episode(log, suite, tmp_path, endpoint):
     assert b"wmo-score-" not in traces
 
 
-def test_an_agent_that_does_not_load_is_a_result(log, suite, tmp_path, endpoint):
+def test_an_agent_that_does_not_load_is_a_result_and_a_warning(log, suite, tmp_path, endpoint, capsys):
     endpoint(500, {})
     harness = write_harness(tmp_path / "h.json", {"SYSTEM.md": "x\n", "config.toml": PI_NODE})
     document = score_harness(log, str(harness), Options(suite=suite, tasks=("greet",)))
     assert document.score == 0.0
     assert document.report.cells[0].note.startswith("stopped: error; not ok greeting")
+    assert "mine: every trial ended in an error before the model was asked once" in capsys.readouterr().err
 
 
 def test_a_written_reward_stands_though_the_agent_timed_out(log, suite, tmp_path, endpoint):
@@ -127,7 +128,17 @@ def test_a_failing_model_is_no_score(log, suite, tmp_path, endpoint):
     assert "who are you" in exchange.failure.message
 
 
-def test_a_runtime_that_is_not_built_yet_is_refused(log, suite, tmp_path):
-    harness = write_harness(tmp_path / "h.json", {"SYSTEM.md": "x\n"})
-    with pytest.raises(BadDocument, match="cannot run a harness of runtime kind 'kit-python' yet"):
-        score_harness(log, str(harness), Options(suite=suite))
+def test_a_kit_python_harness_is_scored_without_any_vendored_pi(log, suite, tmp_path, endpoint, monkeypatch):
+    monkeypatch.setenv("WMO_VENDOR", str(tmp_path / "no-such-folder"))
+    call = json.dumps({"tool": "bash", "arguments": {"command": "echo hello > /app/greeting.txt"}})
+    message = {"role": "assistant", "content": f"I act.\n{call}"}
+    endpoint(200, {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {}})
+    harness = write_harness(tmp_path / "h.json", {"SYSTEM.md": "Be brief.\n"})
+    document = score_harness(log, str(harness), Options(suite=suite, tasks=("greet",), keep=tmp_path / "k"))
+    assert document.score == 1.0
+    folder = tmp_path / "k/trials/greet/attempt-1"
+    limits = read_document(folder / "episode.json", EpisodeDocument).limits
+    assert (limits.max_turns, limits.max_model_calls, limits.max_env_actions) == (20, 40, 40)
+    result = read_document(folder / "wmo-run.json", EpisodeResult)
+    assert (result.stop_reason, result.usage.calls) == ("max_turns", 20)
+    assert read_document(folder / "exchanges.json", ExchangesDocument).total == 20

@@ -112,7 +112,7 @@ def test_the_compile_cache_is_warm(built):
     assert len(cached) > len(seed_files)
 
 
-@pytest.mark.parametrize("change", ["stamp", "module", "pin", "source", "package"])
+@pytest.mark.parametrize("change", ["stamp", "module", "cache", "pin", "source", "package"])
 def test_what_is_changed_after_the_build_is_not_finished(built, tmp_path, change):
     directory = tmp_path / "vendor"
     shutil.copytree(built, directory, symlinks=True)
@@ -121,6 +121,8 @@ def test_what_is_changed_after_the_build_is_not_finished(built, tmp_path, change
         (directory / "runtime" / "stamp.json").unlink()
     elif change == "module":
         (directory / "runtime" / "node_modules" / "yaml" / "index.js").write_text("")
+    elif change == "cache":
+        shutil.rmtree(directory / "runtime" / "compile-cache")
     elif change == "pin":
         (directory / "package.json").write_text("{}")
     elif change == "source":

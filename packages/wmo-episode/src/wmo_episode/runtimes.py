@@ -2,22 +2,27 @@
 
 from pathlib import Path
 
-from wmo_contracts.episode import EpisodeDocument
+from wmo_contracts.episode import EpisodeDocument, SandboxMode
 from wmo_harness.config_file import RuntimeKind
 from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
 from wmo_harness.source_tree import SourceTree
 from wmo_models.provider import Provider
 
 from wmo_episode.kit_runtime import KitRuntime
+from wmo_episode.node_check import check_node
 from wmo_episode.runtime import PiRuntime, Runtime
 
 
-def vendored_runtime(kind: RuntimeKind, configured: Path | None) -> Path | None:
-    """Give vendor/runtime for a harness of `kind`, None where it needs none. Raises Missing.
+def vendored_runtime(kind: RuntimeKind, configured: Path | None, mode: SandboxMode) -> Path | None:
+    """Give vendor/runtime for a harness of `kind`, None where it needs none. Raises Missing, also where node fails.
 
-    `configured` as in find_vendor_dir.
+    `configured` as in find_vendor_dir. Call it once for many episodes: node is started, to see that it works.
     """
-    return runtime_dir(find_vendor_dir(configured, Path())) if kind == "pi-node" else None
+    if kind != "pi-node":
+        return None
+    runtime = runtime_dir(find_vendor_dir(configured, Path()))
+    check_node(runtime, mode)
+    return runtime
 
 
 def runtime_for(

@@ -1,11 +1,13 @@
 """The vendored pi: where it is, whether it is upstream's byte for byte, and the seed harness made of it (design 4)."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from wmo_contracts.base import parse_text
 from wmo_contracts.vendor import ManifestCheckDocument
 from wmo_kit.errors import BadDocument, Missing, Negative
 
-from wmo_harness.manifest import compare, hash_directory, parse_manifest
+from wmo_harness.manifest import compare, hash_directory, parse_manifest, sha256_hex
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import Surface, to_doc
 
@@ -13,6 +15,7 @@ SEED_NAME = "pi"
 MANIFEST = "manifest.sha256"
 PI_AGENT = "pi-agent"
 RUNTIME = "runtime"
+MODULES = "node_modules"
 STAMP = "stamp.json"
 INSTALL_HINT = "run 'wmo-vendor install'"
 
@@ -49,11 +52,32 @@ def find_vendor_dir(configured: Path | None, start: Path) -> Path:
 
 
 def runtime_dir(vendor_dir: Path) -> Path:
-    """Give the folder with node_modules (the libraries that pi's source imports) and compile-cache. Raises Missing."""
+    """Give the folder with node_modules (the libraries that pi's source imports) and compile-cache.
+
+    Raises Missing where it is not installed, or node_modules is not what set-up made.
+    """
     runtime = vendor_dir / RUNTIME
     if not (runtime / STAMP).is_file():
         raise Missing(f"no installed runtime in '{runtime}': {INSTALL_HINT}")
+    if _stamped_modules(runtime / STAMP) != modules_hash(hash_directory(runtime, MODULES)):
+        raise Missing(f"'{runtime / MODULES}' is damaged, its files are not those that set-up made: {INSTALL_HINT}")
     return runtime
+
+
+def modules_hash(digests: Mapping[str, str]) -> str:
+    """Give the one hash of node_modules that the stamp holds; `digests` as hash_directory gives them.
+
+    The compile cache has none: node drops what does not fit, and may add to it.
+    """
+    return sha256_hex("".join(f"{digests[name]}  {name}\n" for name in sorted(digests)).encode())
+
+
+def _stamped_modules(stamp: Path) -> str | None:
+    try:
+        value = parse_text(stamp.read_text("utf-8"))
+    except ValueError:
+        return None
+    return value.get("modules") if isinstance(value, dict) else None
 
 
 def read_manifest(vendor_dir: Path) -> dict[str, str]:

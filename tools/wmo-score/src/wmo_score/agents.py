@@ -132,7 +132,7 @@ def harness_agent(
     Raises BadHarness, Missing: the vendored libraries, the offline model, a key.
     """
     spec = parse_tree(tree)
-    runtime = vendored_runtime(spec.runtime_kind, config.vendor)
+    runtime = vendored_runtime(spec.runtime_kind, config.vendor, mode)
     with open_provider(config, "worker") as provider:
         yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
 

@@ -13,7 +13,7 @@ from wmo_kit.progress import WorkProgress
 from wmo_kit.stopping import deferred_signals
 from wmo_suites.task import Task, task_digest
 
-from wmo_score.cells import read_cells
+from wmo_score.cells import read_cells, total_usage
 from wmo_score.matrix import Conditions, Plan, Subject, Trial, make_plan, make_report, trials
 from wmo_score.pool import run_trials
 from wmo_score.trial import TrialRunner
@@ -68,7 +68,22 @@ def score(runner: TrialRunner, jobs: int, voice: Voice) -> ScoreReport:
         )
     if finished.failures:
         raise Transient(_without_verdict(finished.failures))
-    return make_report(subject, {**plan.kept, **finished.cells})
+    report = make_report(subject, {**plan.kept, **finished.cells})
+    _warn_of_silence(runner, report, [*plan.kept.values(), *finished.cells.values()], voice)
+    return report
+
+
+def _warn_of_silence(runner: TrialRunner, report: ScoreReport, cells: Iterable[CellDocument], voice: Voice) -> None:
+    """Say so loudly where no agent came as far as its model: more likely than a bad harness is a bad installation."""
+    if any(cell.stop_reason != "error" for cell in cells):
+        return
+    if total_usage(runner.evidence, trials(report.request)).calls == 0:
+        first = report.cells[0]
+        voice.log.say(
+            "warning",
+            f"{voice.label}: every trial ended in an error before the model was asked once, so this score says nothing "
+            f"of the model; '{Trial(first.task_id, first.attempt)}': {first.note}",
+        )
 
 
 def _tell(plan: Plan, voice: Voice) -> None:

@@ -48,7 +48,8 @@ def play_again(
     record = _read(trial, source)
     provider = ReplayProvider(record.exchanges)
     document, files = record.episode.document, record.episode.files
-    vendored = vendored_runtime(parse_tree(files).runtime_kind, load_config(flags={"vendor": vendor}).vendor)
+    configured = load_config(flags={"vendor": vendor}).vendor
+    vendored = vendored_runtime(parse_tree(files).runtime_kind, configured, document.environment.mode)
     agent = runtime_for(document, files, provider, vendored, port=port)
     with _environment(record, tools, provider) as environment, deferred_signals() as stop:
         try:

@@ -36,7 +36,8 @@ def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequen
     config = load_config(flags={"vendor": vendor})
     found = read_episode(episode)
     _check_model(found.document, config)
-    vendored = vendored_runtime(parse_tree(found.files).runtime_kind, config.vendor) if command else None
+    kind, mode = parse_tree(found.files).runtime_kind, found.document.environment.mode
+    vendored = vendored_runtime(kind, config.vendor, mode) if command else None
     with (
         open_provider(config, found.document.model.role) as provider,
         open_sandbox(found) as sandbox,

@@ -11,7 +11,18 @@ from wmo_contracts.base import dump_text
 from wmo_contracts.vendor import ManifestCheckDocument
 from wmo_episode.layout import CACHE
 from wmo_harness.manifest import compare, hash_directory, sha256_hex
-from wmo_harness.pi_agent import MANIFEST, PI_AGENT, RUNTIME, STAMP, check_pi_agent, problems, read_manifest, seed_tree
+from wmo_harness.pi_agent import (
+    MANIFEST,
+    MODULES,
+    PI_AGENT,
+    RUNTIME,
+    STAMP,
+    check_pi_agent,
+    modules_hash,
+    problems,
+    read_manifest,
+    seed_tree,
+)
 from wmo_kit.atomic import replace_tree
 from wmo_kit.errors import Missing, Negative
 from wmo_kit.log import Log
@@ -21,7 +32,6 @@ from wmo_vendor.runtime import SCRIPTS, build_runtime
 from wmo_vendor.source_maps import package_sources
 
 PACKAGE = Path("node_modules", "@earendil-works", "pi-agent-core")
-MODULES = "node_modules"
 PLAIN_FILES = ("README.md", "package.json")
 """Files that the npm package ships as upstream has them, beside the sources that its maps carry."""
 PINS = ("package.json", "package-lock.json", MANIFEST)
@@ -105,13 +115,12 @@ def _inputs_hash(vendor_dir: Path) -> str:
 def is_finished(vendor_dir: Path) -> bool:
     """Say whether a run from these pins, node and scripts finished and what it made is still as it was."""
     stamp = vendor_dir / RUNTIME / STAMP
-    if not stamp.is_file() or not (vendor_dir / PACKAGE).is_dir():
+    if not (stamp.is_file() and (vendor_dir / RUNTIME / CACHE).is_dir() and (vendor_dir / PACKAGE).is_dir()):
         return False
     wanted = _stamp(_inputs_hash(vendor_dir), hash_directory(vendor_dir / RUNTIME, MODULES))
     return stamp.read_bytes() == wanted and check_pi_agent(vendor_dir).ok
 
 
 def _stamp(inputs: str, digests: Mapping[str, str]) -> bytes:
-    """Give the stamp's text. The compile cache is not in it: node drops what does not fit, and may add to it."""
-    listing = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
-    return dump_text({"inputs": inputs, "modules": sha256_hex(listing.encode())}).encode()
+    """Give the stamp's text."""
+    return dump_text({"inputs": inputs, "modules": modules_hash(digests)}).encode()
