@@ -17,6 +17,7 @@ from processes import wait_until as waiting
 from silent_model import silent_model
 from wmo_contracts.episode import EpisodeResult, ModelRef
 from wmo_episode.documents import episode_document
+from wmo_harness.baseline import baseline_tree
 from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.surfaces import parse_tree
 from wmo_harness.tree_io import write_tree
@@ -79,6 +80,23 @@ def test_a_command_plays_the_agent_from_anywhere(episode):
     assert result.task_id == "task-one"
     assert result.usage.calls >= 1
     assert result.timings["total"] > 0
+
+
+def test_a_kit_python_harness_is_played_by_python(episode, tmp_path):
+    (tmp_path / "baseline").mkdir()
+    tree = baseline_tree()
+    write_tree(tree, tmp_path / "baseline" / "source")
+    task = load_task(tmp_path / "task-one")
+    model, paths = ModelRef(name="offline-worker"), {"harness_path": "source", "task_path": "../task-one"}
+    document = episode_document(parse_tree(tree), tree, task, model=model, **paths)
+    path = tmp_path / "baseline" / "episode.json"
+    path.write_text(document.to_text())
+    done = run("--episode", path, "--", "python3", "-s", "-m", "kit_python", WMO_VENDOR=str(tmp_path / "none"))
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["stop_reason"]) == (0, "submitted")
+    assert result["steps"][0]["action"]["arguments"] == {"command": "ls"}
+    listing = run("--episode", path, "--", "sh", "-c", 'test "$(echo *)" = "harness kit_python" || exit 9')
+    assert json.loads(listing.stdout)["stop_reason"] == "max_turns"
 
 
 def test_any_program_can_be_the_agent_and_sees_no_key(episode):

@@ -86,6 +86,14 @@ def test_the_flag_wins_over_the_environment(copy, tmp_path):
     assert "nowhere" in done.stderr
 
 
+def test_the_other_seed_needs_no_vendored_pi(tmp_path):
+    done = run("tree", "--seed", "baseline", "--vendor", str(tmp_path))
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["name"]) == (0, "baseline")
+    assert [file["path"] for file in document["files"]] == ["SYSTEM.md", "config.toml"]
+    assert run("tree", "--seed", "nothing").returncode == 2
+
+
 @pytest.mark.parametrize("command", ["install", "tree", "check"])
 def test_help_has_an_example(command):
     assert "Example: wmo-vendor" in run(command, "--help").stdout
