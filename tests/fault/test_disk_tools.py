@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,11 +15,11 @@ import pytest
 from small_disk import on_small_disk
 
 BIN = Path(sys.executable).parent
-FREE = "no space left on device: free space there, then run the same command again"
+FREE = re.compile(r"no space left on device( \(\d+ KiB are left\))?: free space there, then run the same command again")
 PROOF_BYTES = 100_000
 WORD = f"head -c {PROOF_BYTES} /dev/zero | tr '\\0' x"
 VERIFIER = f"{WORD} > /app/proof && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n"
-SOLUTION = f"{WORD} > /app/answer; true\n"
+SOLUTION = f"{WORD} > /app/answer || rm /app/answer; sync\n"
 CHECK = f'[ "$(wc -c < /app/answer)" = {PROOF_BYTES} ] && echo 1 > $L || echo 0 > $L\n'
 AGENT = f"{WORD} > candidate/notes.md; echo Work carefully. >> candidate/SYSTEM.md; echo turn >> {{log}}; echo Done"
 
@@ -69,7 +70,7 @@ class Bench:
             self.disk.clear()
             if done.returncode == 0:
                 return json.loads(done.stdout), failures
-            assert FREE in done.stderr
+            assert FREE.search(done.stderr)
         raise AssertionError("it never succeeded")
 
 
@@ -101,7 +102,7 @@ def test_a_slot_whose_disk_fills_at_any_moment(on_bench):
 
 
 def test_a_full_disk_makes_no_agent_fail(tmp_path, root):
-    """The agent's file does not fit, so the verifier would find a bad answer: that is no verdict on the agent."""
+    """The agent's file does not fit, and it removes it, so the verifier finds none: that is no verdict on the agent."""
     for number in range(3):
         make_task(tmp_path / f"suite/weigh-{number}", "L=/logs/verifier/reward.txt\n" + CHECK, SOLUTION)
 
@@ -114,7 +115,7 @@ def test_a_full_disk_makes_no_agent_fail(tmp_path, root):
             disk.leave(size)
             done = bench.call(*command, "--jobs", 3)
             assert done.returncode == 74
-            assert FREE in done.stderr
+            assert FREE.search(done.stderr)
             disk.clear()
         assert bench.good(*command, "--jobs", 3)["score"] == 1.0
 
@@ -166,7 +167,9 @@ def test_a_file_where_the_path_needs_a_folder(on_bench):
         assert f"'{bench.run}/proposals': not a directory" in done.stderr
         assert not bench.log.exists()
         (bench.run / "proposals").unlink()
-        assert FREE in bench.call("wmo-propose", "--run", bench.run).stderr  # pi's tree is too large to be here thrice
+        assert FREE.search(
+            bench.call("wmo-propose", "--run", bench.run).stderr
+        )  # pi's tree is too large to be here thrice
         bench.disk.resize(4 << 20)
         bench.good("wmo-propose", "--run", bench.run)
 

@@ -37,5 +37,5 @@ def describe(error: OSError) -> str:
     """Give one line: what failed on which file, and what to do. Of two files (a copy, a rename) the target counts."""
     name = error.filename if error.filename2 is None else error.filename2
     subject = "" if name is None else f" '{name}':"
-    what = (error.strerror or " ".join(str(error).split())).lower()
-    return f"input/output failed:{subject} {what}: {ADVICE.get(error.errno or 0, OTHER_ADVICE)}"
+    what = error.strerror or " ".join(str(error).split())
+    return f"input/output failed:{subject} {what[:1].lower()}{what[1:]}: {ADVICE.get(error.errno or 0, OTHER_ADVICE)}"

@@ -10,7 +10,7 @@ from typing import Any, Self
 from wmo_contracts.episode import Action, Observation, SandboxMode
 
 from wmo_suites.box import Bind
-from wmo_suites.disk import check_room
+from wmo_suites.disk import NO_SPACE, check_room
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.supervised import SandboxDiedError, Supervised
 
@@ -101,7 +101,7 @@ class Sandbox:
                 supervised = self._supervised = self._supervised or Supervised(*self._place)
             try:
                 reply = supervised.ask(request, wait_s)
-                self._check_disks()
+                self._check_disks(str(reply.get("output", "")))
                 return reply
             except SandboxDiedError as error:
                 with self._state:
@@ -114,11 +114,13 @@ class Sandbox:
                 )
                 return Observation(content=f"{error} during this call{told}", is_error=True)
 
-    def _check_disks(self) -> None:
-        workspace, binds, _, mode = self._place
+    def _check_disks(self, output: str) -> None:
+        """Raise OSError for a full disk. A program that speaks of one may have made room again before it ended."""
+        workspace, binds, limits, mode = self._place
         writable = [workspace, *(bind.host for bind in binds if bind.writable)]
+        wanted = limits.file_bytes if NO_SPACE in output else 0
         for folder in [*writable, Path("/tmp")] if mode == "none" else writable:
-            check_room(folder)
+            check_room(folder, wanted)
 
 
 def _variables(workspace: Path, binds: Sequence[Bind]) -> dict[str, str]:

@@ -9,8 +9,9 @@ from threading import Event
 
 from wmo_contracts.episode import EpisodeResult, SandboxMode
 from wmo_contracts.score import CellDocument, passes
-from wmo_kit.errors import Cancelled, Transient
+from wmo_kit.errors import Cancelled, Missing, Transient
 from wmo_kit.stopping import Stop
+from wmo_suites.disk import check_room
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task
 from wmo_suites.verifier import OUTPUT_NAME, Verdict, shared_binds, verify
@@ -39,15 +40,15 @@ class TrialRunner:
     def run(self, trial: Trial, stop: Stop) -> CellDocument:
         """Run `trial` to its verdict; its folder then holds all evidence, cell.json last. Call it from a thread.
 
-        Raises Transient where there is no verdict, Cancelled where `stop` cut it short (in both cases the evidence is
-        set aside), BadDocument, Missing, OSError.
+        Raises Transient where there is no verdict, Missing where there can be none, Cancelled where `stop` cut it short
+        (in all three cases the evidence is set aside), BadDocument, OSError.
         """
         started = time.monotonic()
         folder = start_folder(self.evidence, trial)
         try:
             with self._room(trial) as room:
                 result, verdict, timings = self._play(self.tasks[trial.task_id], room, folder, stop)
-        except (Transient, Cancelled) as error:
+        except (Transient, Missing, Cancelled) as error:
             set_aside(folder)
             if stop.event.is_set():
                 raise Cancelled(f"'{trial}' was cancelled") from error
@@ -76,6 +77,7 @@ class TrialRunner:
         room = self.work_dir / f"{trial.task_id}.{trial.attempt}"
         room.mkdir()
         try:
+            check_room(room)
             yield room
         finally:
             remove_workspace(room)
