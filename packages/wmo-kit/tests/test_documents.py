@@ -1,6 +1,7 @@
 """Documents from hostile sources: each is a BadDocument that names the source and the place."""
 
 import os
+from pathlib import Path
 
 import pytest
 from wmo_contracts.harness import HarnessDocument, SourceFile
@@ -63,6 +64,14 @@ def test_a_fifo_in_place_of_a_run_file_is_refused_and_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "state.json")
     with pytest.raises(BadDocument, match=r"state\.json': it is no regular file"):
         read_json_part(tmp_path / "state.json", SourceFile)
+
+
+def test_a_folder_in_place_of_a_run_file_is_refused_and_leaves_nothing_open(tmp_path):
+    (tmp_path / "state.json").mkdir()
+    before = sorted(Path("/proc/self/fd").iterdir())
+    with pytest.raises(BadDocument, match=r"state\.json': it is no regular file"):
+        read_json_part(tmp_path / "state.json", SourceFile)
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_a_document_that_a_user_names_may_be_a_pipe_and_a_run_file_no_link(tmp_path):

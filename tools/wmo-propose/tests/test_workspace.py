@@ -7,11 +7,14 @@ import pytest
 from wmo_contracts.run import InvalidEntry, ScoredEntry
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import read_tree
+from wmo_kit.errors import BadDocument
 from wmo_propose.evidence_copy import Budget, copy_within_budget, fits_budget
 from wmo_propose.workspace import Workspace, build_workspace, manifest
 
 TREE = SourceTree.from_mapping({"SYSTEM.md": "Work.\n"})
-SCORED = ScoredEntry(slot=0, candidate_id="candidate-0000", score=0.5, doc_hash="d", evidence_dir="")
+SEED_HASH = "1bafc6ac8594a210ba7409cfff85f5f1"
+"""Of the seed that make_run scores."""
+SCORED = ScoredEntry(slot=0, candidate_id="candidate-0000", score=0.5, doc_hash=SEED_HASH, evidence_dir="")
 INVALID = InvalidEntry(slot=1, candidate_id="candidate-0001", reason="bad", evidence_dir="proposals/slot-0001")
 
 
@@ -131,6 +134,21 @@ def test_a_locked_folder_of_the_agent_can_be_removed(make_run: Callable, tmp_pat
     built.unlock()
     places = (built.root, built.candidate, built.candidate / "a", built.candidate / "a" / "b")
     assert [place.stat().st_mode & 0o777 for place in places] == [0o700] * 4
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"status": "accepted", "tree_hash": 1}'])
+def test_a_damaged_verdict_is_named(make_run: Callable, content: str) -> None:
+    made = make_run()
+    made.layout.proposal_dir(1).mkdir(parents=True)
+    (made.layout.proposal_dir(1) / "status.json").write_text(content)
+    with pytest.raises(BadDocument, match=r"slot 1: .*slot-0001/status\.json'.*: restore it"):
+        manifest(made.layout, [SCORED, INVALID])
+
+
+def test_a_report_that_is_not_the_indexed_one_is_not_shown_to_a_proposer(make_run: Callable) -> None:
+    made = make_run()
+    with pytest.raises(BadDocument, match=r"slot 0: .*report\.json' scores 0\.5, .*state\.json' says 0\.75"):
+        manifest(made.layout, [SCORED.model_copy(update={"score": 0.75})])
 
 
 def test_the_status_of_another_system_is_no_summary(make_run: Callable) -> None:

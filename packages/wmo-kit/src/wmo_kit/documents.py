@@ -58,11 +58,14 @@ def read_regular(path: Path, limit: int) -> bytes:
     if path.is_symlink():
         raise BadDocument(f"cannot read '{path}': it is a symlink")
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BadDocument(f"cannot read '{path}': it is no regular file")
-        data = b"" if status.st_size > limit else file.read(limit + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = b"" if status.st_size > limit else file.read(limit + 1)
+    finally:
+        os.close(descriptor)
     if status.st_size > limit or len(data) > limit:
         raise BadDocument(f"cannot read '{path}': larger than {limit} bytes")
     return data

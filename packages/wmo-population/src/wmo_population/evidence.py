@@ -118,15 +118,7 @@ def _read_invalid(layout: RunLayout, entry: InvalidEntry) -> SlotOutcome:
 
 def _read_scored(layout: RunLayout, entry: ScoredEntry, like: SourceTree | None) -> SlotOutcome:
     slot, path = entry.slot, layout.report(entry.slot)
-    report = read_part(path, ScoreReport, slot)
-    if report.doc_hash != entry.doc_hash:
-        raise BadDocument(f"slot {slot}: '{path}' is about document '{shown(report.doc_hash)}', "
-                          f"'{layout.state}' about '{shown(entry.doc_hash)}': {REMEDY}")  # fmt: skip
-    if not math.isclose(report.score, entry.score, abs_tol=SCORE_TOLERANCE):
-        raise BadDocument(f"slot {slot}: '{path}' scores {report.score}, "
-                          f"'{layout.state}' says {entry.score}: {REMEDY}")  # fmt: skip
-    if any(cell.infra_failed for cell in report.cells):
-        raise BadDocument(f"slot {slot}: '{path}' holds a stand-in reward (infra_failed): {REMEDY}")
+    report = read_report(layout, entry)
     tree = read_source(layout, slot, like)
     _check_doc_hash(layout, slot, tree, report.doc_hash, path)
     if slot > 0:
@@ -140,6 +132,21 @@ def _read_scored(layout: RunLayout, entry: ScoredEntry, like: SourceTree | None)
         _same(slot, proposal, wanted, read_part(proposal, ProposalFile, slot), "its source and the index")
     candidate = EvaluatedCandidate(entry.candidate_id, tree, report, entry.evidence_dir)
     return SlotOutcome(slot, entry.candidate_id, candidate, evidence_dir=entry.evidence_dir)
+
+
+def read_report(layout: RunLayout, entry: ScoredEntry) -> ScoreReport:
+    """Read a scored slot's report, held against the index. Raises BadDocument that names the slot and the file."""
+    slot, path = entry.slot, layout.report(entry.slot)
+    report = read_part(path, ScoreReport, slot)
+    if report.doc_hash != entry.doc_hash:
+        raise BadDocument(f"slot {slot}: '{path}' is about document '{shown(report.doc_hash)}', "
+                          f"'{layout.state}' about '{shown(entry.doc_hash)}': {REMEDY}")  # fmt: skip
+    if not math.isclose(report.score, entry.score, abs_tol=SCORE_TOLERANCE):
+        raise BadDocument(f"slot {slot}: '{path}' scores {report.score}, "
+                          f"'{layout.state}' says {entry.score}: {REMEDY}")  # fmt: skip
+    if any(cell.infra_failed for cell in report.cells):
+        raise BadDocument(f"slot {slot}: '{path}' holds a stand-in reward (infra_failed): {REMEDY}")
+    return report
 
 
 def check_same_matrix(layout: RunLayout, seed: SlotOutcome, outcome: SlotOutcome) -> None:

@@ -12,13 +12,14 @@ from wmo_kit.errors import BadDocument
 from wmo_population.evidence import reading, refuse_link
 from wmo_population.layout import RunLayout
 
+STATUS = "status.json"
 OURS = frozenset({"reasons", "tree_hash"})
 """Keys by which a status.json is known as one of ours: it must then be a whole one."""
 
 
 def verdict_path(layout: RunLayout, slot: int) -> Path:
     """Give the file of a slot's verdict."""
-    return layout.proposal_dir(slot) / "status.json"
+    return layout.proposal_dir(slot) / STATUS
 
 
 def read_verdict(layout: RunLayout, slot: int) -> Mapping[str, Any] | None:

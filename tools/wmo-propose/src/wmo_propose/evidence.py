@@ -11,42 +11,18 @@ attempt-<k>/   such tries, moved aside
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from wmo_contracts.base import Part
 from wmo_contracts.exchanges import ExchangesDocument
-from wmo_contracts.run import ErrorFile
+from wmo_contracts.run import ErrorFile, TurnStatus
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import write_tree
 from wmo_kit.atomic import write_json_atomic, write_text_atomic
-from wmo_kit.documents import read_json_part
-from wmo_kit.errors import BadDocument
 from wmo_models.recording import EXCHANGES
 from wmo_population.durable import make_directory
+from wmo_population.verdict import STATUS
 
-STATUS = "status.json"
 ATTEMPT = "attempt-"
-
-
-class Status(Part):
-    """status.json. `tree_hash` names source/; "" where there is none, and never for an accepted candidate."""
-
-    status: Literal["accepted", "rejected"]
-    summary: str
-    stop_reason: str
-    reasons: tuple[str, ...]
-    tree_hash: str
-
-
-def finished_status(directory: Path) -> Status | None:
-    """Give the verdict of a turn that came to its end; None for none, or for another system's. Raises OSError."""
-    path = directory / STATUS
-    if not path.is_file():
-        return None
-    try:
-        return read_json_part(path, Status)
-    except BadDocument:
-        return None
 
 
 def open_evidence(directory: Path, request: str) -> None:
@@ -70,7 +46,7 @@ def write_events(directory: Path, events: Mapping[str, Any], exchanges: Exchange
     write_json_atomic(directory / "events.json", events)
 
 
-def close_evidence(directory: Path, status: Status, tree: SourceTree | None, error: ErrorFile | None) -> None:
+def close_evidence(directory: Path, status: TurnStatus, tree: SourceTree | None, error: ErrorFile | None) -> None:
     """Keep what the gate saw and said; the verdict last. Raises OSError."""
     if tree is not None:
         write_tree(tree, directory / "source")

@@ -6,26 +6,29 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wmo_contracts.candidate import CandidateDocument, RejectionDocument
-from wmo_contracts.run import ErrorFile, ProposerSettings
+from wmo_contracts.run import ErrorFile, ProposerSettings, TurnStatus
+from wmo_episode.node_check import check_node
 from wmo_harness.documents import to_document
 from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
-from wmo_harness.source_tree import tree_hash
+from wmo_harness.source_tree import PROPOSER_BOUNDS, tree_hash
 from wmo_harness.surfaces import parse_tree
 from wmo_harness.tree_io import read_tree
 from wmo_kit.config import Config, load_config
 from wmo_kit.documents import emit
-from wmo_kit.errors import BadDocument, Cancelled, Conflict, Negative, Transient
+from wmo_kit.errors import BadDocument, Cancelled, Conflict, Missing, Negative, Transient
 from wmo_kit.log import Log
 from wmo_kit.stopping import Stop, deferred_signals
 from wmo_models.endpoint import open_provider
 from wmo_population.events import note_event
+from wmo_population.evidence import REMEDY, reading, refuse_link
 from wmo_population.outcomes import CandidateProposalError
 from wmo_population.recorded import RecordedRun, open_run
 from wmo_population.slots import candidate_slot_id
+from wmo_population.verdict import read_own_verdict, verdict_path
 from wmo_suites.disk import check_room
 
 from wmo_propose.command_proposer import CommandProposer
-from wmo_propose.evidence import Status, close_evidence, finished_status, open_evidence, write_events
+from wmo_propose.evidence import close_evidence, open_evidence, write_events
 from wmo_propose.gate import Checked, check_candidate
 from wmo_propose.pi_proposer import PiProposer
 from wmo_propose.request import write_request
@@ -73,9 +76,14 @@ def _expect_propose(opened: RecordedRun) -> None:
 def _settle(opened: RecordedRun) -> CandidateDocument | RejectionDocument | None:
     """Finish what a kill left between a turn's verdict and its commit: no second turn is bought for it."""
     slot = opened.next.slot
+    status = read_own_verdict(opened.layout, slot)
     if rejection := opened.recorded_rejection():
-        return _reject(opened, rejection.reason)
-    status = finished_status(opened.proposal_dir(slot))
+        if status is not None and (status.status, _reason(status)) != ("rejected", rejection.reason):
+            raise BadDocument(
+                f"slot {slot}: '{opened.layout.error(slot)}' and '{verdict_path(opened.layout, slot)}' contradict each "
+                f"other: {REMEDY}"
+            )
+        return _reject(opened, rejection.reason, rejection.evidence_dir)
     if status is None:
         return None
     return _commit(opened, status)
@@ -88,7 +96,8 @@ def _propose(
     log.say("proposing", f"slot {slot}: the proposer '{settings.kind}' is at work", slot=slot)
     vendor_dir = find_vendor_dir(config.vendor, Path.cwd())
     runtime = runtime_dir(vendor_dir)
-    with _turn_taker(opened, settings, config, vendor_dir) as agent, deferred_signals() as stop:
+    check_node(runtime, opened.settings.sandbox)
+    with _turn_taker(log, opened, settings, config, vendor_dir) as agent, deferred_signals() as stop:
         # a turn that came to its end is paid for: a signal after that waits for the verdict, within GATE_GRACE_S
         gate = SourceGate(runtime, opened.settings.sandbox, opened.work_dir, stop.overdue(GATE_GRACE_S))
         turn, checked = _take_turn(opened, agent, gate, stop)
@@ -125,20 +134,21 @@ def _conclude(
 
 @contextmanager
 def _turn_taker(
-    opened: RecordedRun, settings: ProposerSettings, config: Config, vendor_dir: Path
+    log: Log, opened: RecordedRun, settings: ProposerSettings, config: Config, vendor_dir: Path
 ) -> Iterator[TurnTaker]:
     mode = opened.settings.sandbox
     if settings.kind == "command":
         yield CommandProposer(settings.argv, opened.layout.run_dir, mode)
         return
-    with open_provider(config, "proposer") as provider:
+    with open_provider(config, "proposer", log) as provider:
         yield PiProposer(provider, vendor_dir, mode, opened.work_dir, config.roles.proposer.context_window)
 
 
 def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: Stop) -> tuple[Turn, Checked]:
     """Let the agent work on a fresh workspace and check what it left.
 
-    Raises Transient for an outage and Cancelled where `stop` came before the turn's end, the evidence kept in both.
+    Raises Transient or Missing for an outage and Cancelled where `stop` came before the turn's end, the evidence kept
+    in each case.
     """
     slot, seed = opened.next.slot, opened.plan.seed
     spec = parse_tree(seed)
@@ -149,6 +159,7 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     directory = opened.proposal_dir(slot)
     if stop.event.is_set():
         raise Cancelled(f"the turn for slot {slot} was not begun")
+    check_room(workspace.root)  # before the turn is paid
     open_evidence(directory, request)
     try:
         turn = agent.take_turn(workspace, stop)
@@ -159,12 +170,14 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     if turn.cut_short:
         raise Cancelled(f"the turn for slot {slot} was cancelled")
     if turn.outage:
-        raise Transient(f"{turn.outage}; slot {slot} is not consumed: run the same command again to go on")
+        how = "once that is mended, run" if turn.lasting else "run"
+        kind = Missing if turn.lasting else Transient
+        raise kind(f"{turn.outage}; slot {slot} is not consumed: {how} the same command again to go on")
     return turn, check_candidate(workspace.candidate, spec, turn.problem, gate)
 
 
-def _verdict(turn: Turn, checked: Checked) -> Status:
-    return Status(
+def _verdict(turn: Turn, checked: Checked) -> TurnStatus:
+    return TurnStatus(
         status="accepted" if checked.accepted else "rejected",
         summary=turn.summary,
         stop_reason=turn.stop_reason,
@@ -173,23 +186,28 @@ def _verdict(turn: Turn, checked: Checked) -> Status:
     )
 
 
-def _reason(status: Status) -> str:
+def _reason(status: TurnStatus) -> str:
     return "; ".join(status.reasons)
 
 
-def _commit(opened: RecordedRun, status: Status) -> CandidateDocument | RejectionDocument:
+def _commit(opened: RecordedRun, status: TurnStatus) -> CandidateDocument | RejectionDocument:
     """Move the run on by a turn's verdict, whose evidence is on disk."""
-    if status.status == "rejected":
-        return _reject(opened, _reason(status))
     slot = opened.next.slot
+    evidence_dir = opened.layout.evidence_dir(slot)
+    if status.status == "rejected":
+        return _reject(opened, _reason(status), evidence_dir)
     source = opened.proposal_dir(slot) / "source"
-    tree = read_tree(source)
+    with reading(f"slot {slot}", source):
+        refuse_link(source)
+        tree = read_tree(source, PROPOSER_BOUNDS)
     if tree_hash(tree) != status.tree_hash:
-        raise BadDocument(f"'{source}' is not what was accepted: move '{source.parent}' away to propose again")
+        raise BadDocument(
+            f"slot {slot}: '{source}' is not what was accepted: move '{source.parent}' away to propose again"
+        )
     try:
-        proposal = opened.record_pending(tree, opened.layout.evidence_dir(slot))
+        proposal = opened.record_pending(tree, evidence_dir)
     except CandidateProposalError as error:
-        return _reject(opened, error.reason)
+        return _reject(opened, error.reason, evidence_dir)
     return CandidateDocument(
         candidate_id=proposal.candidate_id,
         slot=slot,
@@ -198,9 +216,9 @@ def _commit(opened: RecordedRun, status: Status) -> CandidateDocument | Rejectio
     )
 
 
-def _reject(opened: RecordedRun, reason: str) -> RejectionDocument:
+def _reject(opened: RecordedRun, reason: str, evidence_dir: str) -> RejectionDocument:
     slot = opened.next.slot
-    outcome = opened.commit_invalid(reason, opened.layout.evidence_dir(slot))
+    outcome = opened.commit_invalid(reason, evidence_dir)
     return RejectionDocument(
         candidate_id=outcome.candidate_id, slot=slot, reason=outcome.reason, evidence_dir=outcome.evidence_dir
     )

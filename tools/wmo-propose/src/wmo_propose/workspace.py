@@ -18,14 +18,13 @@ from pathlib import Path
 
 from wmo_contracts.base import Part
 from wmo_contracts.run import InvalidEntry, ScoredEntry
-from wmo_contracts.score import ScoreReport
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import write_tree
 from wmo_kit.atomic import write_json_atomic, write_text_atomic
-from wmo_kit.documents import read_json_part
+from wmo_population.evidence import read_report
 from wmo_population.layout import PROPOSALS, RunLayout
+from wmo_population.verdict import read_own_verdict
 
-from wmo_propose.evidence import finished_status
 from wmo_propose.evidence_copy import CUT_NOTE, copy_within_budget, fits_budget
 
 REQUEST = "REQUEST.md"
@@ -81,7 +80,7 @@ class Workspace:
 
 
 def manifest(layout: RunLayout, entries: Sequence[ScoredEntry | InvalidEntry]) -> list[ManifestEntry]:
-    """Describe every consumed slot, sorted by slot. Raises BadDocument where a report is malformed."""
+    """Describe every consumed slot, sorted by slot. Raises BadDocument where a report or verdict does not hold."""
     return [_describe(layout, entry) for entry in sorted(entries, key=lambda entry: entry.slot)]
 
 
@@ -108,15 +107,14 @@ def build_workspace(
 
 
 def _describe(layout: RunLayout, entry: ScoredEntry | InvalidEntry) -> ManifestEntry:
-    scored = isinstance(entry, ScoredEntry)
-    report = layout.report(entry.slot)
-    status = finished_status(layout.proposal_dir(entry.slot))
+    report = read_report(layout, entry) if isinstance(entry, ScoredEntry) else None
+    status = read_own_verdict(layout, entry.slot)
     return ManifestEntry(
         candidate_id=entry.candidate_id,
         slot=entry.slot,
         kind=entry.kind,
         score=entry.score if isinstance(entry, ScoredEntry) else None,
-        pass_rate=read_json_part(report, ScoreReport).pass_rate if scored and report.is_file() else None,
+        pass_rate=None if report is None else report.pass_rate,
         summary=status.summary if status else "",
         reason=entry.reason if isinstance(entry, InvalidEntry) else "",
     )
