@@ -25,7 +25,7 @@ help: ## Print this help
 	@echo
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi (the defaults), JOBS=n,'
+	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi (the defaults; or SEED=baseline), JOBS=n,'
 	@echo '  MAX_REJECTIONS=n (stop after n rejected proposals in a row, each of which was paid for; default: never)'
 	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 

@@ -1,1 +1,1 @@
-"""One agent episode: shim wire and server, termination policy, node runner, entry.ts."""
+"""One agent episode: shim wire and server, result, and the runtimes pi-node and kit-python."""
