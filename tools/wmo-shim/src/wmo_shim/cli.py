@@ -11,6 +11,7 @@ from wmo_kit.log import Log
 EXAMPLE = """\b
 Examples:
   wmo-shim --episode episode.json -- node --experimental-strip-types entry.ts > result.json
+  wmo-shim --episode episode.json -- python3 -s -m kit_python > result.json    # for a kit-python harness
   wmo-shim --episode episode.json      # prints its URL and token on stderr; now be the agent:
     curl -H "Authorization: Bearer $TOKEN" $URL/task
     curl -H "Authorization: Bearer $TOKEN" $URL/tool -d '{"name": "bash", "arguments": {"command": "ls"}}'
@@ -61,8 +62,9 @@ def shim(
 ) -> None:
     """Serve one episode to an agent process; print wmo.episode-result/1.
 
-    COMMAND is the agent. It runs in a folder made for it, with entry.ts, the harness and node_modules in it, node first
-    on its PATH, and PI_SHIM_URL and PI_SHIM_TOKEN in its environment. Without COMMAND, one line says where the shim
+    COMMAND is the agent. It runs in a folder made for it, which holds the harness and what plays it (entry.ts for
+    pi-node, kit_python for kit-python), node or Python first on its PATH, and PI_SHIM_URL and PI_SHIM_TOKEN in its
+    environment. Without COMMAND, one line says where the shim
     is, and it serves until somebody posts to /done (or Ctrl-C). The tools act on a copy of the task's workspace.
 
     With --replay, no model is asked: the trial's replies are served in order for as long as the harness asks what it
