@@ -158,12 +158,12 @@ def test_a_trial_whose_model_failed_fails_again_in_the_same_way(shell, kept, rep
         threading.Thread(target=server.serve_forever, daemon=True).start()
         env = {**NO_MODEL, "WMO_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1"}
         line = f"wmo-vendor tree | wmo-score - --suite {kept}/suite --task {PASSING} --keep {kept}/refused"
-        assert shell(line, env=env).returncode == 75
+        assert shell(line, env=env).returncode == 69
         server.shutdown()
     trial = kept / "refused/trials" / PASSING / "attempt-1.partial"
     code, result, words = replay(trial)
     assert (code, result["replay"]["outcome"]) == (0, "same"), words
-    assert result["stop_reason"] == "provider_error"
+    assert (result["stop_reason"], result["model_fault"]) == ("provider_error", "endpoint")
     assert "no such key" in result["note"]
 
 

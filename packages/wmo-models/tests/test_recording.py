@@ -90,7 +90,7 @@ def test_failures_are_recorded_and_served_as_such():
     replay = ReplayProvider(record(asking(user("fail"))))
     with pytest.raises(ProviderError, match="answered 500") as raised:
         replay.complete(asking(user("fail")))
-    assert raised.value.transient
+    assert raised.value.fault == "transient"
     assert (replay.served, replay.departure) == (1, None)
 
 

@@ -11,6 +11,8 @@ from wmo_models.replay import ReplayProvider
 from wmo_models.request_diff import text_difference
 
 NOT_RECORDED = "this call is not in the record"
+ENDING = [name for name in EpisodeResult.model_fields if name not in ("steps", "turns", "timings", "replay")]
+"""The fields of a result that are compared whole."""
 
 
 class RecordedTools:
@@ -78,17 +80,19 @@ def verdict(replay: Replay) -> str:
 def result_differences(recorded: EpisodeResult, result: EpisodeResult) -> tuple[str, ...]:
     """Name what is different between two results, apart from timings: how they ended, and the first other step."""
     lines = []
-    for name in ("stop_reason", "answer", "note"):
+    for name in ENDING:
         old, new = getattr(recorded, name), getattr(result, name)
         if old != new:
-            lines.append(f"{name}: {text_difference(old, new)}" if "\n" in old + new else
-                         f"{name}: recorded '{shown(old)}', now '{shown(new)}'")  # fmt: skip
+            lines.append(_field(name, str(old), str(new)))
     pairs = enumerate(zip_longest(recorded.steps, result.steps), 1)
     step = next((f"step {number}: {_step(*pair)}" for number, pair in pairs if pair[0] != pair[1]), None)
-    lines += [step] if step else []
-    if recorded.usage != result.usage:
-        lines.append(f"usage: recorded {recorded.usage}, now {result.usage}")
-    return tuple(lines)
+    return (*lines, step) if step else tuple(lines)
+
+
+def _field(name: str, old: str, new: str) -> str:
+    if "\n" in old + new:
+        return f"{name}: {text_difference(old, new)}"
+    return f"{name}: recorded '{shown(old)}', now '{shown(new)}'"
 
 
 def _step(old: Step | None, new: Step | None) -> str:

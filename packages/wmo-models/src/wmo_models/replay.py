@@ -42,7 +42,7 @@ class ReplayProvider:
             if self._departure is None:
                 self._departure = self._check(request)
             if self._departure is not None:
-                raise ProviderError(f"replay: {self._departure}", transient=False)
+                raise ProviderError(f"replay: {self._departure}", transient=False, by_request=True)
             exchange = self._record.exchanges[self._served]
             self._served += 1
         if exchange.failure is not None:

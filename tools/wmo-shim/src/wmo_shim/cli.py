@@ -1,7 +1,6 @@
 """Command line of wmo-shim."""
 
 from pathlib import Path
-from typing import Literal
 
 import click
 from wmo_kit.cli import common_options, entry
@@ -55,7 +54,7 @@ def shim(
     episode: str | None,
     trial: Path | None,
     source: Path | None,
-    tools: Literal["real", "recorded"] | None,
+    tools: str | None,
     port: int,
     vendor: Path | None,
     agent: tuple[str, ...],
@@ -76,7 +75,7 @@ def shim(
     if trial is not None:
         from wmo_shim.replay import play_again
 
-        play_again(log, trial, source, tools or "real", port=port, vendor=vendor, command=agent)
+        play_again(log, trial, source, real_tools=tools != "recorded", port=port, vendor=vendor, command=agent)
         return
     if source is not None or tools is not None:
         raise Usage("'--source' and '--tools' go with '--replay': an episode document names its own")

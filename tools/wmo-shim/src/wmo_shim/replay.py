@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from wmo_contracts.episode import EpisodeResult
 from wmo_contracts.exchanges import ExchangesDocument
@@ -25,7 +24,6 @@ from wmo_suites.environment import Environment
 from wmo_shim.work import open_sandbox
 
 EPISODE, RESULT = "episode.json", "wmo-run.json"
-Tools = Literal["real", "recorded"]
 
 
 @dataclass(frozen=True)
@@ -38,12 +36,20 @@ class Record:
 
 
 def play_again(
-    log: Log, trial: Path, source: Path | None, tools: Tools, *, port: int, vendor: Path | None, command: Sequence[str]
+    log: Log,
+    trial: Path,
+    source: Path | None,
+    *,
+    real_tools: bool,
+    port: int,
+    vendor: Path | None,
+    command: Sequence[str],
 ) -> None:
     """Play the trial in the folder `trial` again and print its result; `source` is a harness in place of its own.
 
-    Without `command`, the harness's own agent plays. Raises Negative, after the result, where anything but timings is
-    not as recorded; BadDocument, Missing, OSError, and what the sandbox raises by failing itself.
+    Tool calls are run, or answered from the record. Without `command`, the harness's own agent plays. Raises Negative,
+    after the result, where anything but timings is not as recorded; BadDocument, Missing, OSError, and what the sandbox
+    raises by failing itself.
     """
     record = _read(trial, source)
     provider = ReplayProvider(record.exchanges)
@@ -51,7 +57,7 @@ def play_again(
     configured = load_config(flags={"vendor": vendor}).vendor
     vendored = vendored_runtime(parse_tree(files).runtime_kind, configured, document.environment.mode)
     agent = runtime_for(document, files, provider, vendored, port=port)
-    with _environment(record, tools, provider) as environment, deferred_signals() as stop:
+    with _environment(record, provider, real_tools=real_tools) as environment, deferred_signals() as stop:
         try:
             with stop.calling(environment.close):
                 task = document.task
@@ -80,8 +86,8 @@ def _read(trial: Path, source: Path | None) -> Record:
 
 
 @contextmanager
-def _environment(record: Record, tools: Tools, provider: ReplayProvider) -> Iterator[Environment]:
-    if tools == "recorded":
+def _environment(record: Record, provider: ReplayProvider, *, real_tools: bool) -> Iterator[Environment]:
+    if not real_tools:
         yield RecordedTools(record.result.steps, provider.depart)
         return
     with open_sandbox(record.episode) as sandbox:
