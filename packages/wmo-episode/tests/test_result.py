@@ -3,6 +3,7 @@ from wmo_contracts.episode import Action, Observation, Step, Usage
 from wmo_episode.result import Ending, conclude
 from wmo_episode.session import Done
 from wmo_kit.child import ChildResult
+from wmo_models.provider import ProviderError
 
 STEP = Step(action=Action(kind="tool", name="bash"), observation=Observation(content="ok"), task="t")
 
@@ -50,8 +51,26 @@ def test_what_the_agent_says_is_mapped(said, reason):
 
 
 def test_a_provider_error_is_never_a_submission():
-    result = conclude_with(done=Done("42", "submit"), provider_error="endpoint down")
-    assert (result.stop_reason, result.note) == ("provider_error", "endpoint down")
+    down = ProviderError("endpoint down", transient=True)
+    result = conclude_with(done=Done("42", "submit"), provider_error=down)
+    assert (result.stop_reason, result.note, result.model_fault) == ("provider_error", "endpoint down", "transient")
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        ({"transient": True}, "transient"),
+        ({"transient": False}, "endpoint"),
+        ({"transient": False, "by_request": True}, "request"),
+    ],
+)
+def test_whose_failing_a_model_failure_is(how, fault):
+    assert conclude_with(provider_error=ProviderError("x", **how)).model_fault == fault
+
+
+def test_an_agent_that_only_says_provider_error_blames_no_model():
+    result = conclude_with(done=Done("", "provider_error", "it was the model"))
+    assert (result.stop_reason, result.model_fault) == ("provider_error", None)
 
 
 def test_exit_0_without_done_is_max_turns():

@@ -104,7 +104,7 @@ def test_a_provider_error_is_remembered_and_no_more_is_bought(make_session, scri
         with pytest.raises(ProviderError):
             session.complete(REQUEST)
     assert len(provider.requests) == 1
-    assert session.signal()["provider_error"] == session.provider_error == "endpoint down"
+    assert session.signal()["provider_error"] == str(session.provider_error) == "endpoint down"
 
 
 def test_only_the_first_done_counts_and_nothing_acts_after_it(make_session, environment):

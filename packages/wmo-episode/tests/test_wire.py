@@ -189,7 +189,7 @@ def test_a_call_in_a_message_cut_at_the_limit_is_withheld_even_if_it_parses():
 
 
 def test_a_model_failure_has_no_finish_reason_and_no_done():
-    (only,) = events(sse_error("endpoint down"))
+    (only,) = events(sse_error("endpoint down", "provider_error"))
     assert json.loads(only)["error"]["message"] == "endpoint down"
 
 

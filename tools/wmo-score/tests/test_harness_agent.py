@@ -12,7 +12,7 @@ from wmo_harness.documents import to_document
 from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.documents import read_document
-from wmo_kit.errors import Transient
+from wmo_kit.errors import Missing
 from wmo_score.adhoc import score_harness
 from wmo_score.options import Options
 
@@ -118,7 +118,7 @@ def test_a_failing_model_is_no_score(log, suite, tmp_path, endpoint):
     endpoint(401, {"error": {"message": "who are you"}})
     tree = seed_tree(find_vendor_dir(None, Path(__file__)))
     harness = write_harness(tmp_path / "h.json", tree.as_mapping())
-    with pytest.raises(Transient, match=r"'greet #1': the model failed: .*who are you"):
+    with pytest.raises(Missing, match="the model failed: .*the endpoint answered 401: who are you"):
         score_harness(log, str(harness), Options(suite=suite, tasks=("greet",), keep=tmp_path / "k"))
     trials = tmp_path / "k/trials/greet"
     assert [path.name for path in trials.iterdir()] == ["attempt-1.partial"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from wmo_contracts.episode import Action, EpisodeResult, Observation, Step, StopReason, Usage
 from wmo_kit.child import ChildResult
+from wmo_models.provider import ProviderError
 
 from wmo_episode.session import Done
 
@@ -34,7 +35,7 @@ class Ending:
     """
 
     done: Done | None
-    provider_error: str | None
+    provider_error: ProviderError | None
     child: ChildResult | None = None
     timeout_s: int = 0
     hidden: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +59,7 @@ def conclude(
         task_id=task_id,
         steps=steps,
         stop_reason=reason,
+        model_fault=None if ending.provider_error is None else ending.provider_error.fault,
         answer=ending.done.answer if ending.done else "",
         turns=len(steps),
         note=note,
@@ -73,7 +75,7 @@ def stop_reason(ending: Ending) -> tuple[StopReason, str]:
     matter. Without it, exit 0 is taken for an agent that used up its turns.
     """
     if ending.provider_error is not None:
-        return "provider_error", ending.steady(ending.provider_error)
+        return "provider_error", ending.steady(str(ending.provider_error))
     if ending.done is not None:
         return _by_word(ending.done, ending)
     child = ending.child

@@ -8,7 +8,7 @@ import errno
 import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -55,8 +55,9 @@ class Runner:
         shim_env: Mapping[str, str],
         timeout_s: float,
         stop: Flag,
+        more_s: Callable[[], float] = lambda: 0.0,
     ) -> ChildResult:
-        """Run `command` in `folder` to its end, `timeout_s` rounded up to whole seconds, or `stop`.
+        """Run `command` in `folder` to its end, `timeout_s` rounded up to whole seconds (and `more_s`), or `stop`.
 
         The interpreter is first on its PATH; its environment is an allow-list and `shim_env`. Call it from a thread
         that stays: the box dies with the thread that started it. Raises Missing where the command or its box cannot be
@@ -65,12 +66,12 @@ class Runner:
         wall_s = math.ceil(timeout_s)
         env = {"HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", **self.interpreter.environment(self.mode), **shim_env}
         if self.mode == "none":
-            return _start(command, folder, env, wall_s=wall_s, stop=stop)
+            return _start(command, folder, env, wall_s=wall_s, stop=stop, more_s=more_s)
         status, status_end = os.pipe()
         with os.fdopen(status, "rb") as said:
             try:
                 argv = self._boxed(command, folder, env, status_end)
-                result = _start(argv, folder, None, wall_s=wall_s, stop=stop, pass_fds=(status_end,))
+                result = _start(argv, folder, None, wall_s=wall_s, stop=stop, more_s=more_s, pass_fds=(status_end,))
             finally:
                 os.close(status_end)
             if result.returncode > 0 and not result.cancelled and b'"exit-code"' not in said.read():
@@ -91,6 +92,7 @@ def _start(
     *,
     wall_s: float,
     stop: Flag,
+    more_s: Callable[[], float],
     pass_fds: Sequence[int] = (),
 ) -> ChildResult:
     try:
@@ -103,6 +105,7 @@ def _start(
             cap_bytes=STREAM_CAP_BYTES,
             cancel=_OrGone(stop, folder),
             pass_fds=pass_fds,
+            more_s=more_s,
         )
     except (FileNotFoundError, PermissionError) as error:
         _require(folder)

@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import ClassVar
 from wmo_contracts.episode import EpisodeResult, Limits, SandboxMode, Skill, ToolSpec
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.errors import Cancelled
-from wmo_models.provider import Provider
+from wmo_models.provider import Provider, ProviderError
 from wmo_suites.environment import Environment
 
 from wmo_episode.layout import node_folder
@@ -41,7 +41,8 @@ class Runtime(ABC):
     """Runs episodes of one harness: its agent in a process, its model and its tools behind a shim of its own.
 
     `files` is the candidate's source tree, `work` where runner folders are made (None: the system's temporary folder),
-    `port` the shim's on loopback (0: a free one). Safe to use from many threads at once.
+    `port` the shim's on loopback (0: a free one). `model_answers` says whether the model is well; it is asked where an
+    episode's time ends while the model has not answered. Safe to use from many threads at once.
     """
 
     NAME: ClassVar[str]
@@ -59,6 +60,7 @@ class Runtime(ABC):
     mode: SandboxMode = "bwrap"
     work: Path | None = None
     port: int = 0
+    model_answers: Callable[[], bool] = lambda: True
 
     @abstractmethod
     def interpreter(self) -> Interpreter:
@@ -100,7 +102,9 @@ class Runtime(ABC):
                     shim_env={"PI_SHIM_URL": shim.url, "PI_SHIM_TOKEN": shim.token},
                     timeout_s=self.limits.timeout_s,
                     stop=AnyOf((session.ended, cancelled)),
+                    more_s=session.lost_s,
                 )
+                silent = child.timed_out and session.unanswered
                 patience_s = 0.0 if cancelled.is_set() else self.limits.grace_s
                 watch.mark("ended")
             finally:
@@ -114,7 +118,10 @@ class Runtime(ABC):
         if session.failure is not None:
             raise session.failure
         wall_s = math.ceil(self.limits.timeout_s)
-        ending = Ending(session.done, session.provider_error, child, wall_s, hidden, self.NAME)
+        failed = session.provider_error
+        if silent and failed is None and not self.model_answers():
+            failed = ProviderError("the model did not answer, neither the agent nor a short question", transient=True)
+        ending = Ending(session.done, failed, child, wall_s, hidden, self.NAME)
         return conclude(task_id, ending, session.steps, session.usage, timings)
 
     def _brief(self, task_id: str, instruction: str) -> Brief:

@@ -192,10 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             answer, number = self.shim.session.complete(call.request)
         except ProviderError as error:
-            if call.stream:
-                self._write(200, SSE_TYPE, sse_error(str(error)))
-            else:
-                self._send(502, error_object(str(error), "provider_error"), {"x-should-retry": "false"})
+            self._fail(error, stream=call.stream)
             return
         except BudgetSpent as error:
             self._send(429, error_object(str(error), "budget"), {"x-should-retry": "false"})
@@ -204,6 +201,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(200, SSE_TYPE, sse_body(answer, number, include_usage=call.include_usage))
         else:
             self._send(200, completion_body(answer, number))
+
+    def _fail(self, error: ProviderError, *, stream: bool) -> None:
+        """Answer as model servers do, and in a way that no client tries again: the next answer would be the same."""
+        kind = "invalid_request_error" if error.fault == "request" else "provider_error"
+        if stream:
+            self._write(200, SSE_TYPE, sse_error(str(error), kind))
+        else:
+            status = 400 if error.fault == "request" else 502
+            self._send(status, error_object(str(error), kind), {"x-should-retry": "false"})
 
     def _tool(self, body: bytes) -> None:
         call = parse_object(body)

@@ -14,6 +14,7 @@ from wmo_contracts.chat import ChatRequest
 from wmo_contracts.episode import Action, Limits, Observation, Skill, Step, ToolSpec, Usage
 from wmo_harness.tool_policy import READ_SKILL, SUBMIT
 from wmo_models.provider import Provider, ProviderError
+from wmo_models.trouble import Trouble, listening
 from wmo_suites.environment import Environment
 
 from wmo_episode.wire import Answer, BadRequest, read_reply, tool_arguments
@@ -90,6 +91,8 @@ class Session:
         self._failure: Exception | None = None
         self._moments: dict[str, float] = {}
         self._spent = {"model": 0.0, "tools": 0.0}
+        self._asking = 0
+        self._lost_s = 0.0
 
     def task(self) -> dict[str, Any]:
         """Give the body of GET /task."""
@@ -101,7 +104,7 @@ class Session:
 
         Raises ProviderError, HostFailed and, with the episode ended, BudgetSpent. The first ProviderError ends the
         agent's access to the model: a later answer could not make the episode a submission any more, so it is not
-        bought.
+        bought. One that is not the request's own fault ends the episode.
         """
         self._mark("completion")
         with self._lock:
@@ -113,11 +116,13 @@ class Session:
             self._completions += 1
             number = self._completions
         try:
-            with self._spending("model"):
+            with self._spending("model"), self._waiting():
                 answer = read_reply(self._provider.complete(request))
         except ProviderError as error:
             with self._lock:
                 self._provider_error = error
+            if error.fault != "request":
+                self.ended.set()
             raise
         except Exception as error:
             self.fail(error)
@@ -197,9 +202,18 @@ class Session:
         return self._done
 
     @property
-    def provider_error(self) -> str | None:
+    def provider_error(self) -> ProviderError | None:
         """The model failure of this episode, if there was one."""
-        return None if self._provider_error is None else str(self._provider_error)
+        return self._provider_error
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the model is being asked."""
+        return self._asking > 0
+
+    def lost_s(self) -> float:
+        """Give the seconds that failed tries, and waits for the next, took from the agent: not its own."""
+        return self._lost_s
 
     @property
     def failure(self) -> Exception | None:
@@ -253,6 +267,22 @@ class Session:
 
     def _mark(self, name: str) -> None:
         self._moments.setdefault(name, time.monotonic())
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Count a completion as asked for, and what the endpoint's troubles cost as lost."""
+        with self._lock:
+            self._asking += 1
+        try:
+            with listening(self._lose):
+                yield
+        finally:
+            with self._lock:
+                self._asking -= 1
+
+    def _lose(self, trouble: Trouble) -> None:
+        with self._lock:
+            self._lost_s += trouble.spent_s + trouble.wait_s
 
     @contextmanager
     def _spending(self, phase: str) -> Iterator[None]:

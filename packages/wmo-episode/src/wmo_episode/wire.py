@@ -38,7 +38,7 @@ class Answer:
     """What the agent is told of one reply. `finish_reason` is the provider's own word.
 
     `tool_calls` are those the agent may execute; `withheld` counts those it must not: the whole message is withheld
-    where it was cut at the output limit or where any call's arguments are no JSON object.
+    where it was cut at the output limit or where any call has no name or arguments that are no JSON object.
     """
 
     content: str | None
@@ -99,7 +99,7 @@ def read_reply(reply: ChatReply) -> Answer:
     pi parses partial JSON leniently, so a call cut in the middle would run half a command: it never reaches pi.
     """
     cut = reply.finish_reason == "length"
-    bad = cut or not all(is_json_object(call.arguments) for call in reply.tool_calls)
+    bad = cut or not all(call.name and is_json_object(call.arguments) for call in reply.tool_calls)
     withheld = len(reply.tool_calls) if bad else 0
     calls = () if withheld else reply.tool_calls
     return Answer(reply.content, calls, withheld, reply.finish_reason, reply.usage)
@@ -125,9 +125,9 @@ def sse_body(answer: Answer, number: int, *, include_usage: bool) -> bytes:
     return b"".join(_event(json.dumps({**head, **chunk})) for chunk in chunks) + _event("[DONE]")
 
 
-def sse_error(message: str) -> bytes:
+def sse_error(message: str, kind: str) -> bytes:
     """Give the event stream of a model failure. It has no finish reason, so no client takes it for an answer."""
-    return _event(json.dumps(error_object(message, "provider_error")))
+    return _event(json.dumps(error_object(message, kind)))
 
 
 def completion_body(answer: Answer, number: int) -> dict[str, Any]:

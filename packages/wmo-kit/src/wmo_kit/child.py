@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
@@ -79,9 +79,11 @@ def run_child(
     cap_bytes: int = 1 << 20,
     cancel: Flag | None = None,
     pass_fds: Sequence[int] = (),
+    more_s: Callable[[], float] = lambda: 0.0,
 ) -> ChildResult:
     """Run `argv` to its end, its wall budget or `cancel`, whichever is first; nothing of its process group stays alive.
 
+    `more_s` gives the seconds to add to the budget, as it stands: time that the child lost by no fault of its own.
     `env` None inherits ours. `cap_bytes` bounds what is kept of each stream, never what the child may write. The child
     inherits the descriptors `pass_fds`: one that holds a lock keeps it while a child outlives our own SIGKILL. Raises
     FileNotFoundError and PermissionError where the program cannot be started.
@@ -104,7 +106,7 @@ def run_child(
     timed_out = cancelled = False
     try:
         while process.poll() is None:
-            timed_out = time.monotonic() - started > wall_s
+            timed_out = time.monotonic() - started > wall_s + more_s()
             cancelled = cancel is not None and cancel.is_set()
             if timed_out or cancelled:
                 break

@@ -18,7 +18,6 @@ from wmo_kit.log import Log
 
 from wmo_models.client import OpenAIClient
 from wmo_models.failover import Waterfall
-from wmo_models.provider import Provider
 from wmo_models.trouble import teller
 
 START_S = 30.0
@@ -28,7 +27,7 @@ STDERR_BYTES = 8192
 
 
 @contextmanager
-def open_provider(config: Config, role: Role, log: Log | None = None) -> Iterator[Provider]:
+def open_provider(config: Config, role: Role, log: Log | None = None) -> Iterator[Waterfall]:
     """Give the Provider of a role while the context lasts. It tells `log` of each wait and failover, in one line.
 
     For base_url "offline" a private server runs as long. Raises Missing (69) where that cannot start or where the

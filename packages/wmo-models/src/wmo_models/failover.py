@@ -19,6 +19,7 @@ DOUBTFUL_STATUSES = (400, 422)
 PROBE_TEMPERATURE = 0.7
 PROBE_TOKENS = 16
 PROBE_WITHIN_S = 30.0
+PROBE_TRIES = 2
 PROBE_TOOL = {
     "type": "function",
     "function": {
@@ -68,6 +69,10 @@ class Waterfall:
         message = "; ".join(str(failure) for failure in failures)
         raise ProviderError(message, transient=True) from failures[-1]
 
+    def answers(self) -> bool:
+        """Say whether any endpoint answers a short question, within PROBE_WITHIN_S each."""
+        return any(_answers(client, ChatRequest(messages=(), max_tokens=PROBE_TOKENS)) for client in self._clients)
+
     def close(self) -> None:
         """Close the connections that are kept open."""
         for client in self._clients:
@@ -90,17 +95,24 @@ class Waterfall:
         """
         if failure.status not in DOUBTFUL_STATUSES or failure.by_request:
             return failure
-        plain = ChatRequest(
-            messages=({"role": "user", "content": "Say ok."},),
-            tools=(PROBE_TOOL,) if request.tools else (),
-            temperature=None if request.temperature is None else PROBE_TEMPERATURE,
-            max_tokens=None if request.max_tokens is None else PROBE_TOKENS,
-        )
-        try:
-            client.complete(plain, within_s=PROBE_WITHIN_S)
-        except EndpointFailed:
-            return failure
-        return ProviderError(str(failure), transient=False, by_request=True)
+        if _answers(client, request):
+            return ProviderError(str(failure), transient=False, by_request=True)
+        return failure
+
+
+def _answers(client: OpenAIClient, like: ChatRequest) -> bool:
+    """Say whether an endpoint answers a plain, short request that has what the request `like` has."""
+    plain = ChatRequest(
+        messages=({"role": "user", "content": "Say ok."},),
+        tools=(PROBE_TOOL,) if like.tools else (),
+        temperature=None if like.temperature is None else PROBE_TEMPERATURE,
+        max_tokens=None if like.max_tokens is None else PROBE_TOKENS,
+    )
+    try:
+        client.complete(plain, within_s=PROBE_WITHIN_S, attempts=PROBE_TRIES)
+    except EndpointFailed:
+        return False
+    return True
 
 
 def _passing_on(client: OpenAIClient, failure: EndpointFailed, following: OpenAIClient) -> Trouble:

@@ -27,11 +27,6 @@ class Trouble:
     spent_s: float
     wait_s: float
 
-    @property
-    def lost_s(self) -> float:
-        """The seconds that the failure costs who waits for the reply."""
-        return self.spent_s + self.wait_s
-
 
 Teller = Callable[[Trouble], None]
 """Is told of trouble."""

@@ -86,7 +86,9 @@ class PiProposer:
 
 def _turn(result: EpisodeResult) -> Turn:
     problem = outage = ""
-    if result.stop_reason == "provider_error":
+    if result.model_fault == "request":
+        problem = f"the proposer's model refused the request: {result.note}"
+    elif result.model_fault is not None:
         outage = f"the proposer's model failed: {result.note}"
     elif result.stop_reason == "error" and result.usage.calls == 0:
         outage = f"the proposer did not start: {result.note}"
@@ -98,6 +100,7 @@ def _turn(result: EpisodeResult) -> Turn:
         events=_events(result),
         problem=problem,
         outage=outage,
+        lasting=result.model_fault == "endpoint",
         usage=result.usage,
     )
 

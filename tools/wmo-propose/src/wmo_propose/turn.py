@@ -19,7 +19,8 @@ class Turn:
     """How a turn ended.
 
     `problem` says why it is no submission, "" where it is one. `outage` says what failed around the agent, "" where
-    nothing did: such a turn says nothing about the candidate, and its slot stays unspent. Neither does one that is
+    nothing did: such a turn says nothing about the candidate, and its slot stays unspent; it is `lasting` where the
+    next would end the same way. Neither does one that is
     `cut_short`, by a signal to us. `events` is the evidence, as JSON values; wall times only below a key `timings`.
     `exchanges` is what the model was asked and answered, where the turn went through us.
     """
@@ -29,6 +30,7 @@ class Turn:
     events: Mapping[str, Any]
     problem: str = ""
     outage: str = ""
+    lasting: bool = False
     cut_short: bool = False
     usage: Usage = field(default_factory=Usage)
     exchanges: ExchangesDocument | None = None

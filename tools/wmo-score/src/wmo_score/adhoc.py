@@ -56,7 +56,7 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         check_bwrap()
     with ExitStack() as stack:
         evidence, work_dir = stack.enter_context(_place(options.keep))
-        agent = stack.enter_context(_agent(contender, evidence, work_dir, config, conditions))
+        agent = stack.enter_context(_agent(log, contender, evidence, work_dir, config=config, conditions=conditions))
         runner = TrialRunner(
             subject=make_subject(contender.tree, conditions, tasks),
             tasks={task.id: task for task in tasks},
@@ -101,14 +101,14 @@ def _place(keep: Path | None) -> Iterator[tuple[Path, Path]]:
 
 @contextmanager
 def _agent(
-    contender: Contender, evidence: Path, work_dir: Path, config: Config, conditions: Conditions
+    log: Log, contender: Contender, evidence: Path, work_dir: Path, *, config: Config, conditions: Conditions
 ) -> Iterator[Agent]:
     if contender.tree is None:
         yield Oracle() if conditions.agent == "oracle" else Nop()
         return
     source = evidence / SOURCE
     mode = conditions.sandbox
-    with harness_agent(contender.tree, source, config=config, mode=mode, work_dir=work_dir) as agent:
+    with harness_agent(log, contender.tree, source, config=config, mode=mode, work_dir=work_dir) as agent:
         if not holds_tree(source, contender.tree):
             write_tree(contender.tree, source)
         yield agent

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import Protocol
@@ -16,9 +16,10 @@ from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import HarnessSpec, parse_tree
 from wmo_kit.atomic import write_text_atomic
 from wmo_kit.config import Config, Endpoint
-from wmo_kit.errors import Transient
+from wmo_kit.errors import Missing, Transient
+from wmo_kit.log import Log
 from wmo_models.endpoint import open_provider
-from wmo_models.provider import Provider
+from wmo_models.failover import Waterfall
 from wmo_models.recording import EXCHANGES, RecordingProvider
 from wmo_population.trials import EPISODE, RESULT
 from wmo_suites.box import Bind
@@ -46,7 +47,10 @@ class Agent(Protocol):
         ...
 
     def work(self, desk: Desk) -> EpisodeResult | None:
-        """Do the work; give the episode, None where there is none. Raises Transient where the model failed."""
+        """Do the work; give the episode, None where there is none.
+
+        Raises Transient where the model failed for now, Missing where it refuses to work at all.
+        """
         ...
 
 
@@ -84,7 +88,7 @@ class HarnessAgent:
     tree: SourceTree
     spec: HarnessSpec
     source: Path
-    provider: Provider
+    provider: Waterfall
     endpoint: Endpoint
     runtime: Path | None
     mode: SandboxMode
@@ -97,7 +101,8 @@ class HarnessAgent:
     def work(self, desk: Desk) -> EpisodeResult:
         """Play one episode; episode.json, exchanges.json and wmo-run.json are its evidence.
 
-        Raises Transient where the model failed (evidence written), and what Runtime.run raises.
+        An episode whose own request the model refused, say for its length, is a result. Raises Transient and Missing
+        where the model failed otherwise (evidence written), and what Runtime.run raises.
         """
         document = episode_document(
             self.spec,
@@ -112,20 +117,23 @@ class HarnessAgent:
         write_text_atomic(desk.folder / EPISODE, document.to_text())
         recorder = RecordingProvider(self.provider)
         runtime = runtime_for(document, self.tree, recorder, self.runtime, work=self.work_dir)
+        runtime = replace(runtime, model_answers=self.provider.answers)
         try:
             result = runtime.run(desk.task.id, desk.task.instruction, desk.sandbox, cancel=desk.cancel)
         except EpisodeCancelled as cancelled:
             _keep(desk.folder, recorder, cancelled.partial)
             raise
         _keep(desk.folder, recorder, result)
-        if result.stop_reason == "provider_error":
+        if result.model_fault == "transient":
             raise Transient(f"the model failed: {result.note}")
+        if result.model_fault == "endpoint":
+            raise Missing(f"the model failed: {result.note}")
         return result
 
 
 @contextmanager
 def harness_agent(
-    tree: SourceTree, source: Path, *, config: Config, mode: SandboxMode, work_dir: Path
+    log: Log, tree: SourceTree, source: Path, *, config: Config, mode: SandboxMode, work_dir: Path
 ) -> Iterator[HarnessAgent]:
     """Give the agent of a harness, with the configuration's worker model at hand while the context lasts.
 
@@ -133,7 +141,7 @@ def harness_agent(
     """
     spec = parse_tree(tree)
     runtime = vendored_runtime(spec.runtime_kind, config.vendor, mode)
-    with open_provider(config, "worker") as provider:
+    with open_provider(config, "worker", log) as provider:
         yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
 
 

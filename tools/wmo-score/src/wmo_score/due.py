@@ -80,7 +80,7 @@ def _score(log: Log, run: RecordedRun, due: CandidateProposal, options: Options)
         check_bwrap()
     config = _recorded_config(load_config(flags={"vendor": options.vendor}), settings)
     source = run.layout.source_dir(slot)
-    with harness_agent(due.tree, source, config=config, mode=settings.sandbox, work_dir=run.work_dir) as agent:
+    with harness_agent(log, due.tree, source, config=config, mode=settings.sandbox, work_dir=run.work_dir) as agent:
         subject = make_subject(due.tree, conditions, tasks)
         _warn_of_changed_tasks(log, run, subject)
         runner = TrialRunner(

@@ -21,7 +21,8 @@ def cell_note(*, passed: bool, result: EpisodeResult | None, verdict_note: str, 
         return ""
     parts = []
     if result is not None and result.stop_reason != "submitted":
-        parts.append(f"stopped: {result.stop_reason}")
+        why = f": {result.note}" if result.model_fault else ""
+        parts.append(f"stopped: {result.stop_reason}{why}")
     parts += [part for part in (verdict_note, *failing_lines(output)) if part]
     return _clip("; ".join(parts), NOTE_LIMIT)
 

@@ -39,13 +39,13 @@ def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequen
     kind, mode = parse_tree(found.files).runtime_kind, found.document.environment.mode
     vendored = vendored_runtime(kind, config.vendor, mode) if command else None
     with (
-        open_provider(config, found.document.model.role) as provider,
+        open_provider(config, found.document.model.role, log) as provider,
         open_sandbox(found) as sandbox,
         deferred_signals() as stop,
     ):
         if command:
             agent = runtime_for(found.document, found.files, provider, vendored, port=port)
-            _play(agent, found, sandbox, command, stop)
+            _play(replace(agent, model_answers=provider.answers), found, sandbox, command, stop)
         else:
             _serve(log, Session(_brief(found.document), provider, sandbox), port, stop)
 
