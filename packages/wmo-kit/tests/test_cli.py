@@ -40,12 +40,24 @@ def command(log, how):
         from wmo_kit.documents import print_text
 
         print_text("{}")
+    if how == "read":
+        from wmo_contracts.harness import HarnessDocument
+        from wmo_kit.documents import read_document
+
+        read_document("-", HarnessDocument)
+    if how == "open":
+        with open("/dev/null") as file:
+            log.say("opened", f"descriptor {file.fileno()}")
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    if how == "Terminated":
+        raise errors.Terminated()
     if how == "bug":
         raise RuntimeError("surprise")
     if hasattr(errors, how):
         raise getattr(errors, how)(f"'{how}' happened")
 
-entry(command)()
+entry(command, goes_on=lambda options: options["how"] == "sleep")()
 """
 
 
@@ -139,6 +151,51 @@ def test_a_signal_ends_in_good_order_and_a_second_one_does_not_cut_the_clean_up(
     process.send_signal(number)
     time.sleep(0.1)
     process.send_signal(number)
-    output, _ = process.communicate(timeout=20)
+    output, said = process.communicate(timeout=20)
     assert process.returncode == code
     assert output == "cleaned\n"
+    assert said.endswith("; run the same command again to go on\n")
+
+
+@pytest.mark.parametrize(("how", "said"), [("interrupt", "interrupted\n"), ("Terminated", "terminated\n")])
+def test_only_a_tool_that_can_go_on_promises_it(how, said):
+    assert run(how).stderr == f"wmo-state: {said}"
+
+
+def shell(command):
+    return subprocess.run(
+        ["sh", "-c", f'{sys.executable} -c "$PROGRAM" {command}'],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PROGRAM": PROGRAM},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("document >&-", 74),
+        ("document >&- 2>&-", 74),
+        ("document <&-", 0),
+        ("document 2>&-", 0),
+        ("nothing >&- 2>&- <&-", 0),
+        ("Conflict 2>&-", 78),
+        ("bug >&- 2>&-", 70),
+        ("read <&-", 2),
+        ("--help >&-", 74),
+        ("--no-such-option 2>&-", 2),
+    ],
+)
+def test_closed_streams_have_their_exit_codes_and_are_no_bug(command, code):
+    done = shell(command)
+    assert done.returncode == code
+    assert ("Traceback" in done.stderr) is False
+
+
+def test_a_file_never_takes_the_place_of_a_closed_stream():
+    assert shell("open <&- >&-").stderr == "wmo-state: descriptor 3\n"
+
+
+def test_h_is_help():
+    assert run("-h").stdout == run("--help").stdout != ""

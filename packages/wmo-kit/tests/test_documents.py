@@ -74,6 +74,13 @@ def test_a_folder_in_place_of_a_run_file_is_refused_and_leaves_nothing_open(tmp_
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
+@pytest.mark.parametrize(("name", "what"), [("nosuch.json", "no such file"), ("", "it is a directory")])
+def test_a_document_that_is_not_there_is_named_in_plain_words(tmp_path, name, what):
+    with pytest.raises(BadDocument) as caught:
+        read_document(tmp_path / name, HarnessDocument)
+    assert str(caught.value) == f"cannot read '{tmp_path / name}': {what}"
+
+
 def test_a_document_that_a_user_names_may_be_a_pipe_and_a_run_file_no_link(tmp_path):
     emit(GOOD, tmp_path / "h.json")
     (tmp_path / "link").symlink_to("h.json")

@@ -3,12 +3,11 @@
 Only click is imported here, so that `--help` costs no more than click itself.
 """
 
-import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
-from typing import Any, NoReturn, TextIO, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -16,8 +15,10 @@ from wmo_kit.errors import Terminated, Usage, WmoError
 from wmo_kit.io_errors import describe
 from wmo_kit.log import Log
 from wmo_kit.signals import handle_stopping, raise_stop
+from wmo_kit.streams import let_go, open_closed_streams
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
+GoesOn = Callable[[Mapping[str, Any]], bool]
 
 
 def common_options(tool: str) -> Callable[[CallableT], CallableT]:
@@ -41,25 +42,32 @@ def common_options(tool: str) -> Callable[[CallableT], CallableT]:
     return decorate
 
 
-def entry(command: click.Command) -> Callable[[], NoReturn]:
-    """Give the console script of `command`: runs it on sys.argv and exits with the code of design 2's table."""
+def entry(command: click.Command, *, goes_on: GoesOn = lambda _: False) -> Callable[[], NoReturn]:
+    """Give the console script of `command`: runs it on sys.argv and exits with the code of design 2's table.
+
+    `goes_on` is told the command's parameters and says whether the same command takes up work that was interrupted.
+    """
+    command.context_settings.setdefault("help_option_names", ["-h", "--help"])
 
     def main() -> NoReturn:
+        open_closed_streams()
         handle_stopping(raise_stop)
         tool = command.name or "wmo"
-        code = _run(command, Log(tool, "--log-json" in sys.argv))
+        code = _run(command, Log(tool, "--log-json" in sys.argv), goes_on)
         for stream in (sys.stdout, sys.stderr):
-            _let_go(stream)
+            let_go(stream)
         sys.exit(code)
 
     return main
 
 
-def _run(command: click.Command, log: Log) -> int:
+def _run(command: click.Command, log: Log, goes_on: GoesOn) -> int:
     """Run the command and give its exit code. An unnamed OSError is I/O trouble (74), any other surprise a bug (70)."""
+    advice = ""
     try:
         # not command.main(): click's own frame answers a closed pipe with exit 1
         with command.make_context(command.name, sys.argv[1:]) as context:
+            advice = "; run the same command again to go on" if goes_on(context.params) else ""
             command.invoke(context)
         sys.stdout.flush()
         return 0
@@ -73,11 +81,11 @@ def _run(command: click.Command, log: Log) -> int:
         log.say("error", f"{error.format_message()}\n{usage}".strip(), code=Usage.code)
         return Usage.code
     except (KeyboardInterrupt, click.exceptions.Abort):
-        log.say("interrupted", "interrupted; run the same command again to go on", code=130)
+        log.say("interrupted", f"interrupted{advice}", code=130)
         return 130
     except Terminated as error:
         how = "terminated" if error.number == signal.SIGTERM else "the terminal is gone"
-        log.say("terminated", f"{how}; run the same command again to go on", code=error.code)
+        log.say("terminated", f"{how}{advice}", code=error.code)
         return error.code
     except BrokenPipeError:
         return 141
@@ -87,11 +95,3 @@ def _run(command: click.Command, log: Log) -> int:
     except Exception:  # noqa: BLE001  the frame is where a bug becomes exit 70 with its traceback
         log.say("bug", f"bug in {log.tool}, please report:\n{traceback.format_exc()}", code=70)
         return 70
-
-
-def _let_go(stream: TextIO) -> None:
-    """Drop what a full disk or a closed pipe did not take: the interpreter would try again at exit, and exit 120."""
-    try:
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

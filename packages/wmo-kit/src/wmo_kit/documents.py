@@ -1,5 +1,6 @@
 """Documents in and out: files and standard streams. Every way to be unreadable is a BadDocument naming the source."""
 
+import errno
 import json
 import os
 import stat
@@ -28,14 +29,30 @@ def read_document(source: str | Path, model: type[DocumentT]) -> DocumentT:
     if str(source) == "-":
         if sys.stdin.isatty():
             raise Usage("a document is needed on standard input, which is a terminal: pipe one in or name a file")
-        name, data = "<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1)
+        name, data = "<stdin>", _read_stdin()
     else:
-        name = str(source)
-        with Path(source).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        name, data = str(source), _read_named(Path(source))
     value = parse_bytes(data, name)
     _check_schema(value, model, name)
     return validate(value, model, name)
+
+
+def _read_stdin() -> bytes:
+    try:
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        raise Usage("a document is needed on standard input, which is closed: pipe one in or name a file") from error
+
+
+def _read_named(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        what = "it is a directory" if path.is_dir() else "no such file"
+        raise BadDocument(f"cannot read '{path}': {what}") from error
 
 
 def read_json_part(path: Path, model: type[PartT]) -> PartT:
@@ -48,6 +65,11 @@ def read_json_part(path: Path, model: type[PartT]) -> PartT:
     if issubclass(model, Document):
         _check_schema(value, model, name)
     return validate_text(data, model, name)
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file that a run directory keeps, of any shape. Raises as read_json_part."""
+    return parse_bytes(read_regular(path, MAX_BYTES), str(path))
 
 
 def read_regular(path: Path, limit: int) -> bytes:

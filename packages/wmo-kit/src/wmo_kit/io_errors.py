@@ -17,6 +17,7 @@ ADVICE = {
     errno.ENOTDIR: f"a part of that path is a file: move it away or name another path, {AGAIN}",
     errno.EISDIR: f"a folder stands where a file belongs: move it away, {AGAIN}",
     errno.EEXIST: f"something else stands there: move it away, {AGAIN}",
+    errno.EBADF: f"it is closed: give it a file or a pipe, {AGAIN}",
     errno.ENOENT: f"it was removed or never made: restore it or name another path, {AGAIN}",
 }
 OTHER_ADVICE = f"mend that, {AGAIN}"

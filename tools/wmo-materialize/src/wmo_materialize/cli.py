@@ -9,7 +9,6 @@ from wmo_kit.cli import common_options, entry
 @click.command(
     "wmo-materialize",
     epilog="Example: wmo-vendor tree | wmo-materialize --into /tmp/pi",
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @common_options("wmo-materialize")
 @click.argument("document", metavar="[DOC|-]", default="-")

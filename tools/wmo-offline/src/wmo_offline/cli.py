@@ -5,7 +5,7 @@ from wmo_kit.cli import common_options, entry
 from wmo_kit.log import Log
 
 
-@click.command("wmo-offline", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("wmo-offline")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 takes any free one.")
 @click.option(
     "--latency-ms",

@@ -41,4 +41,4 @@ def propose(log: Log, /, run_dir: Path, proposer: str | None, vendor: Path | Non
     run(log, run_dir, vendor=vendor, proposer=proposer, argv=argv)
 
 
-main = entry(propose)
+main = entry(propose, goes_on=lambda _: True)

@@ -64,7 +64,9 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
             evidence=evidence,
             work_dir=work_dir,
         )
-        report = score(runner, options.jobs or default_jobs(), Voice(log, contender.name))
+        report = score(
+            runner, options.jobs or default_jobs(), Voice(log, contender.name, keeps=options.keep is not None)
+        )
     simulated = contender.tree is not None and worker.settings().simulated
     return score_document(contender.name, report, simulated=simulated)
 

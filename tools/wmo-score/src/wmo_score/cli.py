@@ -59,4 +59,4 @@ def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, *
         emit(score_run(log, run_dir, options), output)
 
 
-main = entry(score)
+main = entry(score, goes_on=lambda options: bool(options["run_dir"] or options["keep"]))

@@ -30,10 +30,14 @@ def default_jobs() -> int:
 
 @dataclass(frozen=True)
 class Voice:
-    """How a scoring speaks of itself: where, and under which label ("seed", "slot 2")."""
+    """How a scoring speaks of itself: where, and under which label ("seed", "slot 2").
+
+    `keeps` says whether what is finished stays, for the same command to go on with.
+    """
 
     log: Log
     label: str
+    keeps: bool = True
 
 
 def make_subject(tree: SourceTree | None, conditions: Conditions, tasks: Iterable[Task]) -> Subject:
@@ -67,7 +71,7 @@ def score(runner: TrialRunner, jobs: int, voice: Voice) -> ScoreReport:
             on_cell=lambda cell: progress.advance(_outcome(cell)),
         )
     if finished.failures:
-        raise Transient(_without_verdict(finished.failures))
+        raise Transient(_without_verdict(finished.failures, keeps=voice.keeps))
     report = make_report(subject, {**plan.kept, **finished.cells})
     _warn_of_silence(runner, report, [*plan.kept.values(), *finished.cells.values()], voice)
     return report
@@ -100,6 +104,9 @@ def _outcome(cell: CellDocument) -> str:
     return f"{Trial(body.task_id, body.attempt)} {'pass' if body.passed else 'fail'}{why}"
 
 
-def _without_verdict(failures: Mapping[Trial, str]) -> str:
+def _without_verdict(failures: Mapping[Trial, str], *, keeps: bool) -> str:
     lines = "; ".join(f"'{trial}': {failures[trial]}" for trial in sorted(failures))
-    return f"no verdict for {len(failures)} of the trials, the finished ones are kept; run it again. {lines}"
+    then = (
+        "the finished ones are kept; run it again" if keeps else "and nothing is kept; '--keep DIR' would keep the rest"
+    )
+    return f"no verdict for {len(failures)} of the trials, {then}. {lines}"

@@ -16,7 +16,6 @@ vendor_option = click.option(
 @click.group(
     "wmo-vendor",
     epilog="Example: wmo-vendor tree | wmo-materialize --into /tmp/pi",
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @common_options("wmo-vendor")
 def command() -> None:
@@ -67,4 +66,4 @@ def check(vendor: Path | None) -> None:
     run_check(vendor)
 
 
-main = entry(command)
+main = entry(command, goes_on=lambda _: True)
