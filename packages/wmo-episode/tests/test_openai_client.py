@@ -2,7 +2,11 @@
 
 import openai
 import pytest
+from faulty_endpoint import endpoint
 from wmo_episode.server import Shim
+from wmo_kit.config import Endpoint
+from wmo_models.client import OpenAIClient, RetryPolicy
+from wmo_models.failover import Waterfall
 from wmo_models.provider import ProviderError
 
 MESSAGES = [{"role": "user", "content": "list the files"}]
@@ -66,3 +70,25 @@ def test_a_wrong_token_and_a_bad_request_are_typed_errors(connect, scripted):
     with pytest.raises(openai.BadRequestError):
         client.chat.completions.create(model="wmo", messages=[])
     assert [model.id for model in client.models.list()] == ["wmo"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("plan", "error"),
+    [
+        ("hang", openai.InternalServerError),
+        ("half", openai.InternalServerError),
+        ((404, {}, {"error": {"message": "no such model"}}), openai.InternalServerError),
+        ((400, {}, {"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}}), openai.BadRequestError),
+    ],
+)
+def test_whatever_the_endpoint_does_the_client_gets_its_error_once(connect, plan, error, stream):
+    policy = RetryPolicy(attempts=2, total_s=2, wait_first_s=0.001, wait_cap_s=0.01)
+    with endpoint(plan) as server:
+        upstream = OpenAIClient(Endpoint(base_url=server.url, model="m", timeout_s=0.2), "", policy)
+        client = connect(Waterfall([upstream], policy))
+        with pytest.raises(openai.APIError if stream else error, match="model 'm' at "):
+            answer = client.chat.completions.create(model="wmo", messages=MESSAGES, stream=stream)
+            list(answer)
+        assert len(server.requests) == (2 if isinstance(plan, str) else 1)
+        upstream.close()

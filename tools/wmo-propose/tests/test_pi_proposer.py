@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from faulty_endpoint import bash, endpoint
 from processes import alive, descendants, wait_until
 from silent_model import silent_model
 from wmo_harness.pi_agent import seed_tree
@@ -58,9 +59,33 @@ def test_a_model_that_is_down_consumes_nothing(make_run: Callable, vendor: Path)
     done = propose(made.dir)
     assert (done.returncode, done.stdout) == (75, "")
     assert "slot 1 is not consumed" in done.stderr
+    waits = [line for line in done.stderr.splitlines() if line.startswith("wmo-propose: proposer: ")]
+    assert len(waits) == 5
+    assert all("cannot connect to 'http://127.0.0.1:9/v1': connection refused; try " in line for line in waits)
     assert len(made.json("state.json")["outcomes"]) == 1
     assert made.json("proposals/slot-0001/events.json")["stop_reason"] == "provider_error"
     assert not (made.layout.proposal_dir(1) / "status.json").exists()
+
+
+def test_a_model_that_does_not_exist_consumes_nothing_and_is_not_worth_another_try(make_run: Callable, vendor: Path):
+    with endpoint((404, {}, {"error": {"message": "no such model"}})) as server:
+        made = make_run(seed=seed_tree(vendor).as_mapping(), base_url=server.url)
+        done = propose(made.dir)
+    assert (done.returncode, done.stdout, len(server.requests)) == (69, "", 1)
+    assert "no such model; slot 1 is not consumed: once that is mended, run the same command again" in done.stderr
+    assert len(made.json("state.json")["outcomes"]) == 1
+
+
+def test_a_turn_that_outgrows_its_models_context_is_a_rejection(make_run: Callable, vendor: Path) -> None:
+    full = (400, {}, {"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
+    with endpoint(bash("cat REQUEST.md"), full) as server:
+        made = make_run(seed=seed_tree(vendor).as_mapping(), base_url=server.url)
+        done = propose(made.dir)
+    assert done.returncode == 1, done.stderr
+    reason = json.loads(done.stdout)["reason"]
+    assert reason.startswith("the proposer's model refused the request: model 'offline-optimizer' at ")
+    assert "the context is full, the endpoint answered 400: prompt is too long" in reason
+    assert made.json("state.json")["outcomes"][1]["kind"] == "invalid"
 
 
 @pytest.mark.parametrize("sandbox", ["bwrap", "none"])

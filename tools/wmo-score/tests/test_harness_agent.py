@@ -118,7 +118,7 @@ def test_a_failing_model_is_no_score(log, suite, tmp_path, endpoint):
     endpoint(401, {"error": {"message": "who are you"}})
     tree = seed_tree(find_vendor_dir(None, Path(__file__)))
     harness = write_harness(tmp_path / "h.json", tree.as_mapping())
-    with pytest.raises(Missing, match="the model failed: .*the endpoint answered 401: who are you"):
+    with pytest.raises(Missing, match=r"the model failed: .*the endpoint answered 401: who are you"):
         score_harness(log, str(harness), Options(suite=suite, tasks=("greet",), keep=tmp_path / "k"))
     trials = tmp_path / "k/trials/greet"
     assert [path.name for path in trials.iterdir()] == ["attempt-1.partial"]
