@@ -187,15 +187,18 @@ def test_an_exception_keeps_the_steps(make_kit, environment, scripted):
     assert 'File "/run/wmo/harness/runtime.py", line 3, in run' in result.note
 
 
-def test_a_provider_error_ends_it(make_kit, environment, scripted):
+@pytest.mark.parametrize("fault", ["transient", "request"])
+def test_a_provider_error_ends_it(make_kit, environment, scripted, fault):
     source = (
         "def run(kit):\n    try:\n        kit.complete('', [('user', 'x')])\n"
         "    except BaseException:\n        return 'y'\n"
     )
     for files in ("", source):
-        provider = scripted(ProviderError("endpoint down", transient=True))
+        provider = scripted(
+            ProviderError("endpoint down", transient=fault == "transient", by_request=fault == "request")
+        )
         result = make_kit(provider, files).run("t", "Go.", environment)
-        assert (result.stop_reason, result.note) == ("provider_error", "endpoint down")
+        assert (result.stop_reason, result.note, result.model_fault) == ("provider_error", "endpoint down", fault)
 
 
 @pytest.mark.parametrize("mode", ["bwrap", "none"])
