@@ -132,8 +132,8 @@ def test_a_kill_at_any_step_loses_nothing(search, how, run_files):
     in_fork(steps, lambda: go(calm))
     wanted = without_timeline(run_files(calm))
     for number, (function, path) in enumerate(steps.seen, 1):
-        if how == "amid" and function != "write":
-            continue
+        if (how == "amid" and function != "write") or (how == "after" and path.startswith(NO_EVIDENCE)):
+            continue  # after a step of a lock is before the next one
         run_dir = make(str(number))
         log = run_dir.with_name("calls")
         assert in_fork(DurableSteps(run_dir, at(number, how)), lambda: go(run_dir, log))  # noqa: B023  called at once
