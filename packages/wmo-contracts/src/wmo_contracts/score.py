@@ -1,8 +1,11 @@
 """Scores: the task-by-attempt report of design 4, the document around it, and the per-trial cell."""
 
+import hashlib
+import json
 import math
 from collections import defaultdict
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -106,7 +109,10 @@ class ScoreDocument(Document):
 
 
 class CellDocument(Document):
-    """`wmo.cell/1`: cell.json, written last in a trial's folder. The hashes say what the cell was measured on."""
+    """`wmo.cell/1`: cell.json, written last in a trial's folder. The hashes say what the cell was measured on.
+
+    `cell_hash` is that of the rest (see the function), checked where present.
+    """
 
     SCHEMA: ClassVar[str] = "wmo.cell/1"
 
@@ -117,3 +123,14 @@ class CellDocument(Document):
     request_hash: str
     stop_reason: str | None = None
     timings: dict[str, float] = Field(default_factory=dict)
+    cell_hash: str | None = None
+
+    def sealed(self) -> Self:
+        """Give the document with its hash, as it is written."""
+        return self.model_copy(update={"cell_hash": cell_hash(self.to_json())})
+
+
+def cell_hash(document: Mapping[str, Any]) -> str:
+    """Give the BLAKE2b-16 hex of a cell's document as it is written, its wall times and the hash itself left out."""
+    facts = {key: value for key, value in document.items() if key not in {"cell_hash", "timings"}}
+    return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -18,6 +18,7 @@ from wmo_population.run_record import read_settings
 from wmo_population.slots import rejections_in_a_row
 from wmo_population.state import PopulationRunState
 from wmo_population.steps import OtherPlan, Plan, Run, check_plan
+from wmo_population.turns import check_pending_turn
 
 
 class RecordedRun(Run):
@@ -79,6 +80,7 @@ def open_run(run_dir: Path) -> Iterator[RecordedRun]:
         check_events(run_dir)
         with record_holds(RunLayout(run_dir)):
             run = RecordedRun(run_dir, settings)
+        check_pending_turn(run.layout, run.next.slot, run.due if run.next.step == "score" else None)
         remove_directory(run.work_dir)
         run.work_dir.mkdir()
         try:

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
-from wmo_contracts.score import CellDocument, ScoreCell, ScoreReport, ScoreRequest
+from wmo_contracts.score import CellDocument, ScoreCell, ScoreReport, ScoreRequest, cell_hash
 from wmo_harness.source_tree import SourceTree, tree_hash
+from wmo_kit.documents import read_json, read_json_part
 from wmo_kit.errors import BadDocument, shown
 
-from wmo_population.evidence import REMEDY, read_part
+from wmo_population.evidence import REMEDY, read_part, reading, refuse_link
 from wmo_population.layout import RunLayout
 
 EPISODE, RESULT, CELL = "episode.json", "wmo-run.json", "cell.json"
@@ -30,15 +31,31 @@ def check_trials(layout: RunLayout, slot: int, report: ScoreReport, tree: Source
     )
 
 
+def read_cell(path: Path) -> CellDocument:
+    """Read a cell.json. Raises BadDocument for one that does not validate or was changed after it was written."""
+    cell = read_json_part(path, CellDocument)
+    found = cell_hash(read_json(path))  # as written: a later version may know more keys
+    if cell.cell_hash not in (None, found):
+        raise BadDocument(f"cannot read '{path}': it was changed: it hashes to '{found}' and not to "
+                          f"'{shown(cell.cell_hash)}'")  # fmt: skip
+    return cell
+
+
 def check_finished(layout: RunLayout, slot: int, request: ScoreRequest) -> None:
     """Read every finished cell of a candidate that is not scored yet. Raises BadDocument as check_trials."""
     for task_id, attempt in _present(layout, slot, request):
         path = layout.trial_dir(slot, task_id, attempt) / CELL
         try:
-            read_part(path, CellDocument, slot)
+            _read_cell(path, slot)
         except BadDocument:
             if os.path.lexists(path):  # else the process that holds the lock runs the trial again
                 raise
+
+
+def _read_cell(path: Path, slot: int) -> CellDocument:
+    with reading(f"slot {slot}", path):
+        refuse_link(path.parent)
+        return read_cell(path)
 
 
 def _present(layout: RunLayout, slot: int, request: ScoreRequest) -> Iterator[tuple[str, int]]:
@@ -52,7 +69,7 @@ def _present(layout: RunLayout, slot: int, request: ScoreRequest) -> Iterator[tu
 def _check_trial(slot: int, folder: Path, cell: ScoreCell, report: ScoreReport, tree: SourceTree) -> CellDocument:
     path = folder / CELL
     subject = f"slot {slot}: '{path}'"
-    found = read_part(path, CellDocument, slot)
+    found = _read_cell(path, slot)
     _agree(subject, "the report", [(name, getattr(found.cell, name), value) for name, value in cell])
     hashes = [("tree_hash", found.tree_hash, tree_hash(tree)), ("doc_hash", found.doc_hash, report.doc_hash)]
     _agree(subject, "the source", hashes)

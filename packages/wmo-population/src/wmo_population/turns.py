@@ -10,7 +10,7 @@ from wmo_kit.errors import BadDocument, shown
 
 from wmo_population.evidence import REMEDY, read_part, reading, refuse_link
 from wmo_population.layout import RunLayout
-from wmo_population.outcomes import SlotOutcome
+from wmo_population.outcomes import CandidateProposal, SlotOutcome
 from wmo_population.verdict import read_own_verdict, verdict_path
 
 REQUEST, EVENTS, SOURCE, ERROR = "REQUEST.md", "events.json", "source", "error.json"
@@ -38,6 +38,17 @@ def check_turn(layout: RunLayout, outcome: SlotOutcome) -> bool:
     for name in (REQUEST, EVENTS):
         _check_readable(slot, folder / name)
     return True
+
+
+def check_pending_turn(layout: RunLayout, slot: int, pending: CandidateProposal | None) -> None:
+    """Hold an accepted candidate against the turn that it came of, where one of ours is kept. Raises BadDocument."""
+    status = read_own_verdict(layout, slot)
+    if pending is None or status is None:
+        return
+    told = (status.status, status.tree_hash, layout.evidence_dir(slot))
+    if told != ("accepted", tree_hash(pending.tree), pending.evidence_dir):
+        raise BadDocument(f"slot {slot}: '{layout.proposal(slot)}' does not come of the turn in "
+                          f"'{layout.proposal_dir(slot)}': {REMEDY}")  # fmt: skip
 
 
 def _check_verdict(path: Path, entry: StateEntry, status: TurnStatus) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wmo_contracts.run import TurnStatus
-from wmo_kit.documents import MAX_BYTES, parse_bytes, read_regular, validate
+from wmo_kit.documents import read_json, validate
 from wmo_kit.errors import BadDocument
 
 from wmo_population.evidence import reading, refuse_link
@@ -29,7 +29,7 @@ def read_verdict(layout: RunLayout, slot: int) -> Mapping[str, Any] | None:
         return None
     with reading(f"slot {slot}", path):
         refuse_link(path.parent)
-        value = parse_bytes(read_regular(path, MAX_BYTES), str(path))
+        value = read_json(path)
         if not isinstance(value, dict):
             raise BadDocument(f"cannot read '{path}': it is no JSON object")
         return value

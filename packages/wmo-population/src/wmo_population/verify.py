@@ -20,8 +20,7 @@ from wmo_population.recorded import check_record
 from wmo_population.run_record import read_settings
 from wmo_population.state import PopulationRunState
 from wmo_population.trials import check_finished, check_trials
-from wmo_population.turns import check_turn
-from wmo_population.verdict import read_own_verdict
+from wmo_population.turns import check_pending_turn, check_turn
 
 ResultT = TypeVar("ResultT")
 PROBLEM_CHARS = 2000
@@ -144,8 +143,7 @@ def _note(audit: _Audit, seen: _Seen, seed: _Seen | None) -> None:
 def _check_due(audit: _Audit, state: PopulationRunState, settings: RunSettings | None) -> None:
     """Check what waits for its scores, and the record against all of it."""
     slot = state.consumed
-    audit.run(slot, lambda: state.load_pending(slot))
-    audit.run(slot, lambda: read_own_verdict(state.layout, slot))
+    audit.run(slot, lambda: check_pending_turn(state.layout, slot, state.load_pending(slot)))
     if settings is None:
         audit.cannot(NO_RECORD)
         return

@@ -14,6 +14,7 @@ from wmo_population.run_record import read_settings
 from wmo_population.slots import next_step, select_best
 from wmo_population.state import PopulationRunState
 from wmo_population.steps import check_slots
+from wmo_population.turns import check_pending_turn
 from wmo_population.verdict import read_verdict
 
 SUMMARY_KEY = "summary"
@@ -31,7 +32,7 @@ def view_run(run_dir: Path) -> RunDocument:
     if settings is not None:
         check_record(state, settings)
     outcomes = state.load()
-    state.load_pending(state.consumed)
+    check_pending_turn(state.layout, state.consumed, state.load_pending(state.consumed))
     best = select_best(outcome.candidate for outcome in outcomes if outcome.candidate is not None)
     step = _next(state, settings)
     return RunDocument(

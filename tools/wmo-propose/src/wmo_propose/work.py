@@ -78,7 +78,8 @@ def _settle(opened: RecordedRun) -> CandidateDocument | RejectionDocument | None
     slot = opened.next.slot
     status = read_own_verdict(opened.layout, slot)
     if rejection := opened.recorded_rejection():
-        if status is not None and (status.status, _reason(status)) != ("rejected", rejection.reason):
+        told = ("rejected", rejection.reason, rejection.evidence_dir)
+        if status is not None and (status.status, _reason(status), opened.layout.evidence_dir(slot)) != told:
             raise BadDocument(
                 f"slot {slot}: '{opened.layout.error(slot)}' and '{verdict_path(opened.layout, slot)}' contradict each "
                 f"other: {REMEDY}"

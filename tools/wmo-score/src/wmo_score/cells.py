@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from wmo_contracts.episode import EpisodeResult
@@ -13,7 +13,7 @@ from wmo_kit.documents import DocumentT, read_json_part
 from wmo_kit.errors import BadDocument
 from wmo_population.durable import make_directory, remove_directory
 from wmo_population.evidence import refuse_link
-from wmo_population.trials import CELL, RESULT
+from wmo_population.trials import CELL, RESULT, read_cell
 
 from wmo_score.matrix import Trial
 
@@ -24,20 +24,20 @@ def read_cells(evidence: Path, wanted: Iterable[Trial]) -> dict[Trial, CellDocum
     Raises BadDocument for one that does not validate: it was written whole, so something has happened to it. OSError.
     """
     paths = {trial: evidence / trial.artifact_dir / CELL for trial in wanted}
-    return {trial: _read(path, CellDocument) for trial, path in paths.items() if os.path.lexists(path)}
+    return {trial: _read(path, read_cell) for trial, path in paths.items() if os.path.lexists(path)}
 
 
-def _read(path: Path, model: type[DocumentT]) -> DocumentT:
+def _read(path: Path, read: Callable[[Path], DocumentT]) -> DocumentT:
     try:
         refuse_link(path.parent)
-        return read_json_part(path, model)
+        return read(path)
     except BadDocument as error:
         raise BadDocument(f"{error}: move '{path.parent}' away to run that trial again") from error
 
 
 def write_cell(evidence: Path, trial: Trial, cell: CellDocument) -> None:
     """Finish a trial's folder. Last: who finds this file takes the folder for complete. Raises OSError."""
-    write_text_atomic(evidence / trial.artifact_dir / CELL, cell.to_text())
+    write_text_atomic(evidence / trial.artifact_dir / CELL, cell.sealed().to_text())
 
 
 def start_folder(evidence: Path, trial: Trial) -> Path:
@@ -65,8 +65,12 @@ def total_usage(evidence: Path, wanted: Iterable[Trial]) -> ModelUsage:
     for trial in wanted:
         path = evidence / trial.artifact_dir / RESULT
         if os.path.lexists(path):
-            total.update(_read(path, EpisodeResult).usage.model_dump())
+            total.update(_read(path, _read_result).usage.model_dump())
     return ModelUsage(**total)
+
+
+def _read_result(path: Path) -> EpisodeResult:
+    return read_json_part(path, EpisodeResult)
 
 
 def _partial(folder: Path) -> Path:
