@@ -55,9 +55,13 @@ def call(*argv: str) -> tuple[int, str]:
             process.send_signal(stops[0])  # it came while the tool started
         output, _ = process.communicate()
         running.remove(process)
-    if process.returncode != 0:
+    code = process.returncode
+    if code != 0:
         stop_if_asked()
-    return process.returncode, output
+    if code < 0:  # a tool that could say nothing itself
+        print(f"{argv[0]} was killed by signal {-code}; run the same command again to go on", file=sys.stderr)
+        code = 128 - code
+    return code, output
 
 
 def hold(run: str, jobs: str) -> NoReturn:

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from processes import descendants, wait_gone, wait_until
+
 BIN = Path(sys.executable).parent
 TASKS = "csv-repair,permissions,log-report"
 INIT = f"wmo-state init {{run}} --seed pi --suite suites/starter --slots 1 --tasks {TASKS}"
@@ -70,3 +72,18 @@ def test_a_kill_while_scoring_costs_no_proposal_and_changes_nothing(root, shell,
     turns = [event for event in events if event["slot"] == 1 and event["event"] == "accepted"]
     assert len(turns) == 1
     assert not list((hit / "proposals/slot-0001").glob("attempt-*"))
+
+
+def test_a_tool_that_is_killed_ends_the_loop_with_a_word_and_a_shells_exit_code(root, shell, tmp_path):
+    run = tmp_path / "run"
+    done = shell(f"wmo-state init {run} --seed pi --suite suites/starter --slots 0 --tasks csv-repair")
+    assert done.returncode == 0, done.stderr
+    argv = [BIN / "invoke", "resume", "--run", str(run)]
+    loop = subprocess.Popen(argv, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: any(run.glob("candidates/*/trials/*/attempt-1/episode.json")), loop)
+    below = descendants(loop.pid)
+    os.kill(next(pid for pid, name in below.items() if name == "wmo-score"), signal.SIGKILL)
+    _, told = loop.communicate(timeout=60)
+    assert loop.returncode == 128 + signal.SIGKILL
+    assert "wmo-score was killed by signal 9; run the same command again to go on" in told
+    wait_gone(below)
