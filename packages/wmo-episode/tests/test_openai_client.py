@@ -3,6 +3,7 @@
 import openai
 import pytest
 from faulty_endpoint import endpoint
+from wmo_episode.patience import Patience
 from wmo_episode.server import Shim
 from wmo_kit.config import Endpoint
 from wmo_models.client import OpenAIClient, RetryPolicy
@@ -26,7 +27,7 @@ def connect(make_session):
     yield start
     for client, shim in opened:
         client.close()
-        shim.close(5)
+        shim.close(Patience(5))
 
 
 def test_a_plain_chat_with_a_tool_call(connect, scripted, says, call):

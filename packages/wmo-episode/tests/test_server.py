@@ -6,6 +6,7 @@ import threading
 import pytest
 from wmo_contracts.episode import Observation
 from wmo_episode import server
+from wmo_episode.patience import Patience
 from wmo_episode.server import MAX_BODY, Shim
 from wmo_episode.session import Done
 from wmo_models.provider import ProviderError
@@ -40,7 +41,7 @@ def serve(make_session):
 
     yield start
     for shim in shims:
-        shim.close(5)
+        shim.close(Patience(5))
 
 
 def test_task_says_what_to_do(serve):
@@ -233,7 +234,7 @@ def test_closing_joins_the_handler_in_progress(make_session, environment):
     asking = threading.Thread(target=lambda: answers.append(ask("POST", "/tool", body)[1]))
     asking.start()
     assert inside.wait(5)
-    closing = threading.Thread(target=shim.close, args=(5.0,))
+    closing = threading.Thread(target=shim.close, args=(Patience(5.0),))
     closing.start()
     closing.join(0.05)
     assert closing.is_alive()
@@ -246,7 +247,8 @@ def test_closing_joins_the_handler_in_progress(make_session, environment):
         socket.create_connection(shim.address.split(":"), timeout=5)
 
 
-def test_closing_does_not_wait_for_idle_connections_or_a_silent_model(make_session, scripted):
+@pytest.mark.parametrize("cut", [False, True], ids=["in time", "cut by a stop"])
+def test_closing_does_not_wait_for_idle_connections_or_a_silent_model(make_session, cut):
     inside, go_on = threading.Event(), threading.Event()
 
     class Silent:
@@ -261,8 +263,13 @@ def test_closing_does_not_wait_for_idle_connections_or_a_silent_model(make_sessi
     waiting = threading.Thread(target=asking, args=("POST", "/v1/chat/completions", CHAT))
     waiting.start()
     assert inside.wait(5)
-    closing = threading.Thread(target=shim.close, args=(0.05,))
+    stop = threading.Event()
+    closing = threading.Thread(target=shim.close, args=(Patience(60 if cut else 0.05, stop),))
     closing.start()
+    if cut:
+        closing.join(0.2)
+        assert closing.is_alive()
+        stop.set()
     closing.join(5)
     assert not closing.is_alive()
     go_on.set()

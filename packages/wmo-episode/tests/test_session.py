@@ -3,6 +3,7 @@ import threading
 import pytest
 from wmo_contracts.chat import ChatRequest
 from wmo_contracts.episode import Observation
+from wmo_episode.patience import Patience
 from wmo_episode.session import BUDGET_EXHAUSTED, EPISODE_OVER, MAX_STEPS, BudgetSpent, Done, HostFailed
 from wmo_kit.errors import Missing
 from wmo_models.provider import ProviderError
@@ -152,7 +153,7 @@ def test_closing_waits_for_the_action_in_progress(make_session, environment):
     acting = threading.Thread(target=session.act, args=("bash", {"command": "x"}))
     acting.start()
     inside.wait(5)
-    closing = threading.Thread(target=session.close, args=(5.0,))
+    closing = threading.Thread(target=session.close, args=(Patience(5.0),))
     closing.start()
     closing.join(0.05)
     assert closing.is_alive()
@@ -177,7 +178,7 @@ def test_an_action_that_outlasts_the_patience_loses_its_environment(make_session
     acting = threading.Thread(target=session.act, args=("bash", {"command": "x"}))
     acting.start()
     inside.wait(5)
-    session.close(0.01)
+    session.close(Patience(0.01))
     acting.join(5)
     assert closed.is_set()
     assert not acting.is_alive()

@@ -72,7 +72,8 @@ def stop_reason(ending: Ending) -> tuple[StopReason, str]:
     """Give why the episode ended, and a note for people ("" for a submission).
 
     A provider error is never a submission, even where the agent says so. After /done, how the process ended does not
-    matter. Without it, exit 0 is taken for an agent that used up its turns.
+    matter. Without it, exit 0 is taken for an agent that used up its turns. Time that ended while the model had not
+    answered is the agent's, "error", where the model is well, else a provider error (Runtime.run finds out).
     """
     if ending.provider_error is not None:
         return "provider_error", ending.steady(str(ending.provider_error))

@@ -22,6 +22,7 @@ from wmo_suites.environment import Environment
 
 from wmo_episode.layout import node_folder
 from wmo_episode.node_interpreter import Node
+from wmo_episode.patience import Patience
 from wmo_episode.result import Ending, conclude
 from wmo_episode.runner import INSIDE, AnyOf, Interpreter, Runner
 from wmo_episode.server import Shim
@@ -94,7 +95,7 @@ class Runtime(ABC):
         with self.folder() as folder:
             watch.mark("materialised")
             shim = Shim(session, port=self.port)
-            patience_s = 0.0
+            grace_s = 0.0
             try:
                 child = runner.run(
                     command or self.ENTRY_COMMAND,
@@ -105,10 +106,10 @@ class Runtime(ABC):
                     more_s=session.lost_s,
                 )
                 silent = child.timed_out and session.unanswered
-                patience_s = 0.0 if cancelled.is_set() else self.limits.grace_s
+                grace_s = self.limits.grace_s
                 watch.mark("ended")
             finally:
-                shim.close(patience_s)
+                shim.close(Patience(grace_s, cancelled))
             hidden = {shim.url: "http://shim", shim.address: "shim", shim.token: "TOKEN", str(folder): INSIDE}
         timings = watch.phases(session.moments()) | session.spent()
         if cancelled.is_set() and (session.done is None or session.provider_error is not None):

@@ -6,8 +6,8 @@ import json
 import secrets
 import socket
 import threading
-import time
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import BaseServer
@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from wmo_models.provider import ProviderError
 
+from wmo_episode.patience import Patience
 from wmo_episode.session import BudgetSpent, Done, HostFailed, Session
 from wmo_episode.wire import (
     BadRequest,
@@ -52,22 +53,21 @@ class Shim:
         self._acceptor = threading.Thread(target=self._accept, name="shim", daemon=True)
         self._acceptor.start()
 
-    def close(self, patience_s: float) -> None:
+    def close(self, patience: Patience) -> None:
         """Stop serving: nothing new starts, an action in progress ends (Session.close), every handler is joined.
 
-        Only a handler that still waits for the model after `patience_s` is left behind; its answer goes nowhere.
+        Only a handler that still waits for the model after `patience` is left behind; its answer goes nowhere.
         """
-        deadline = time.monotonic() + patience_s
         self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(); close() alone does not
         self._acceptor.join()
         self._listener.close()
-        self.session.close(patience_s)
+        self.session.close(patience)
         with self._lock:
             handlers = list(self._open.items())
         for connection, _ in handlers:
             _stop_reading(connection)
         for _, thread in handlers:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            patience.wait(partial(_ended, thread))
 
     def _accept(self) -> None:
         while True:
@@ -91,6 +91,11 @@ class Shim:
             with self._lock:
                 del self._open[connection]
             connection.close()
+
+
+def _ended(thread: threading.Thread, within_s: float) -> bool:
+    thread.join(within_s)
+    return not thread.is_alive()
 
 
 def _stop_reading(connection: socket.socket) -> None:

@@ -17,6 +17,7 @@ from wmo_models.provider import Provider, ProviderError
 from wmo_models.trouble import Trouble, listening
 from wmo_suites.environment import Environment
 
+from wmo_episode.patience import Patience
 from wmo_episode.wire import Answer, BadRequest, read_reply, tool_arguments
 
 BUDGET_EXHAUSTED = "environment action budget exhausted"
@@ -174,14 +175,14 @@ class Session:
             self._failure = self._failure or error
         self.ended.set()
 
-    def close(self, patience_s: float) -> None:
+    def close(self, patience: Patience) -> None:
         """Refuse every further action and wait for the one in progress.
 
-        One that outlasts `patience_s` loses its environment, which ends it.
+        One that outlasts `patience` loses its environment, which ends it.
         """
         with self._lock:
             self._closed = True
-        if not self._environment_turn.acquire(timeout=patience_s):
+        if not patience.wait(lambda seconds: self._environment_turn.acquire(timeout=seconds)):
             self._environment.close()  # ends what runs in it, and so the action
             self._environment_turn.acquire()
         self._environment_turn.release()

@@ -16,6 +16,7 @@ from wmo_harness.tool_policy import SUBMIT, tool_specs
 
 from wmo_episode.layout import node_folder
 from wmo_episode.node_interpreter import Node
+from wmo_episode.patience import Patience
 from wmo_episode.runner import AnyOf, Runner
 from wmo_episode.runtime import PiRuntime
 from wmo_episode.server import Shim
@@ -41,7 +42,7 @@ def warm_compile_cache(runtime: Path, seed: SourceTree) -> bool:
             command = PiRuntime.ENTRY_COMMAND
             Runner(node, "bwrap").run(command, folder, shim_env=env, timeout_s=WARM_TIMEOUT_S, stop=never)
         finally:
-            shim.close(0)
+            shim.close(Patience(0))
     return session.done is not None
 
 

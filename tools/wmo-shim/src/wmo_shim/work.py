@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wmo_contracts.episode import EpisodeDocument
 from wmo_episode.documents import Episode, read_episode
+from wmo_episode.patience import Patience
 from wmo_episode.result import Ending, conclude
 from wmo_episode.runtime import EpisodeCancelled, Runtime
 from wmo_episode.runtimes import runtime_for, vendored_runtime
@@ -108,14 +109,14 @@ def _brief(document: EpisodeDocument) -> Brief:
 def _serve(log: Log, session: Session, port: int, stop: Stop) -> None:
     """Serve until /done or a signal, and print the result in each case. There is no wall budget: a person plays."""
     shim = Shim(session, port=port)
-    patience_s = 0.0
+    grace_s = 0.0
     try:
         log.say("ready", f"ready {shim.url} token={shim.token}", url=shim.url, token=shim.token)
         with stop.calling(session.ended.set):
             session.ended.wait()
-        patience_s = 0.0 if stop.event.is_set() else session.brief.limits.grace_s
+        grace_s = session.brief.limits.grace_s
     finally:
-        shim.close(patience_s)
+        shim.close(Patience(grace_s, stop.event))
         if session.failure is None:
             ending = Ending(session.done, session.provider_error)
             emit(conclude(session.brief.task_id, ending, session.steps, session.usage, session.spent()))
