@@ -41,6 +41,14 @@ def test_write_onto_a_file_is_refused(tmp_path):
     assert (tmp_path / "file").read_text() == "keep"
 
 
+def test_a_name_that_no_file_system_takes_is_refused_before_anything_is_touched(tmp_path):
+    write_tree(SourceTree.from_mapping({"a" * 255 + "/b": "x"}), tmp_path / "into")
+    for path in ("a" * 256, "a" * 256 + "/b"):
+        with pytest.raises(BadTree, match="a name of 256 bytes, a file's may have 255"):
+            write_tree(SourceTree.from_mapping({path: "y"}), tmp_path / "into")
+    assert (tmp_path / "into" / ("a" * 255) / "b").read_text() == "x"
+
+
 @pytest.mark.parametrize("target", ["a.ts", "nowhere", "/etc/passwd", ".."])
 def test_symlinks_are_refused(tmp_path, target):
     (tmp_path / "a.ts").write_text("x")

@@ -69,6 +69,21 @@ def test_missing_parts_are_named(task: Path, name: str) -> None:
         load_task(task)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"), [("instruction.md", "file"), ("environment/workspace", "folder"), ("tests/test.sh", "file")]
+)
+def test_parts_of_the_wrong_kind_are_named(task: Path, name: str, kind: str) -> None:
+    path = task / name
+    if path.is_dir():
+        shutil.rmtree(path)
+        path.write_text("")
+    else:
+        path.unlink()
+        path.mkdir()
+    with pytest.raises(BadDocument, match=f"bad '{name}' .*it is no {kind}"):
+        load_task(task)
+
+
 def test_an_instruction_must_say_something_in_utf_8(task: Path) -> None:
     (task / "instruction.md").write_text(" \n")
     with pytest.raises(BadDocument, match="empty"):

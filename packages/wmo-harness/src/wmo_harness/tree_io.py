@@ -7,9 +7,12 @@ from pathlib import Path
 
 from wmo_contracts.harness import SourceFile
 from wmo_kit.atomic import replace_tree
-from wmo_kit.errors import CannotWrite, Missing
+from wmo_kit.errors import CannotWrite, Missing, shown
 
 from wmo_harness.source_tree import BadTree, Bounds, SourceTree
+
+NAME_MAX = 255
+"""Bytes of one name on Linux's file systems. The tree's own rules, the reference's, bound only the whole path."""
 
 
 def read_tree(directory: Path, bounds: Bounds | None = None, *, like: SourceTree | None = None) -> SourceTree:
@@ -41,10 +44,15 @@ def read_tree(directory: Path, bounds: Bounds | None = None, *, like: SourceTree
 
 
 def write_tree(tree: SourceTree, directory: Path) -> None:
-    """Make `directory` hold exactly the tree; nothing of an earlier content stays. Raises CannotWrite, OSError.
+    """Make `directory` hold exactly the tree; nothing of an earlier content stays.
 
-    A symlink is written through. A kill leaves the old directory, the new one or none, never a mixture.
+    A symlink is written through. A kill leaves the old directory, the new one or none, never a mixture. Raises BadTree,
+    before anything is touched, for a name that no file system takes; CannotWrite, OSError.
     """
+    for file in tree.files:
+        longest = max(len(name.encode()) for name in file.path.split("/"))
+        if longest > NAME_MAX:
+            raise BadTree(f"bad path '{shown(file.path)}': a name of {longest} bytes, a file's may have {NAME_MAX}")
     target = Path(os.path.realpath(directory))
     if target.exists() and not target.is_dir():
         raise CannotWrite(f"cannot write a tree to '{directory}': it is not a directory")

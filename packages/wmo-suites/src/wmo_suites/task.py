@@ -14,7 +14,8 @@ from wmo_kit.errors import BadDocument
 from wmo_suites.limits import SandboxLimits
 
 TASK_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
-REQUIRED = ("instruction.md", "environment/workspace", "tests/test.sh")
+WORKSPACE = "environment/workspace"
+REQUIRED = ("instruction.md", WORKSPACE, "tests/test.sh")
 MIB = 1 << 20
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -80,7 +81,7 @@ class Task:
     @property
     def workspace(self) -> Path:
         """The folder that is copied to /app."""
-        return self.path / "environment" / "workspace"
+        return self.path / WORKSPACE
 
     @property
     def tests(self) -> Path:
@@ -103,6 +104,9 @@ def load_task(path: Path) -> Task:
     for name in REQUIRED:
         if not (path / name).exists():
             raise BadDocument(f"task '{identity}' has no '{name}' in '{path}'")
+        if not ((path / name).is_dir() if name == WORKSPACE else (path / name).is_file()):
+            kind = "folder" if name == WORKSPACE else "file"
+            raise BadDocument(f"task '{identity}' has a bad '{name}' in '{path}': it is no {kind}")
     try:
         instruction = (path / "instruction.md").read_text("utf-8")
     except UnicodeDecodeError as error:
