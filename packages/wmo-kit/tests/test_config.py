@@ -92,6 +92,7 @@ def test_one_endpoint_is_a_list_of_one(tmp_path):
     [
         (f"[[roles.judge]]\n{TABLE_A}[[roles.judge]]\n{TABLE_B}", "the judge has one endpoint"),
         (f"[[roles.worker]]\n{TABLE_A}[[roles.worker]]\nmodel = 'offline-worker'\n", "the offline model stands alone"),
+        (f"[[roles.worker]]\n{TABLE_A}[[roles.worker]]\nbase_url = 'http://c/v1'\nmodel = 'offline-worker'\n", "alone"),
         (f"[roles.worker]\n{TABLE_A}[[roles.worker.endpoints]]\n{TABLE_B}", "'roles.worker': write its keys"),
         ("[roles]\nworker = []\n", "list one endpoint or more"),
         ("[roles]\nworker = ['x']\n", "list one endpoint or more"),

@@ -67,7 +67,7 @@ class RoleModel(Endpoint):
 
     @model_validator(mode="after")
     def _offline_alone(self) -> Self:
-        if self.fallbacks and any(endpoint.base_url == OFFLINE for endpoint in self.endpoints):
+        if self.fallbacks and any(endpoint.simulated for endpoint in self.settings().endpoints):
             raise ValueError("the offline model stands alone: a simulation must not fill in for a real model")
         return self
 
