@@ -4,9 +4,12 @@ PYTHON ?= python3
 RUN    ?= runs/demo
 
 # SUITE, SLOTS, ATTEMPTS, SEED, MAX_REJECTIONS: what is not given has its default (tasks.py) in a new run, its record in an old one.
-OPTIONS = $(if $(SUITE),--suite '$(SUITE)') $(if $(SLOTS),--slots '$(SLOTS)') \
-	$(if $(ATTEMPTS),--attempts '$(ATTEMPTS)') $(if $(SEED),--seed '$(SEED)') $(if $(JOBS),--jobs '$(JOBS)') \
-	$(if $(MAX_REJECTIONS),--max-rejections '$(MAX_REJECTIONS)')
+OPTIONS = $(call option,suite,SUITE) $(call option,slots,SLOTS) $(call option,attempts,ATTEMPTS) \
+	$(call option,seed,SEED) $(call option,jobs,JOBS) $(call option,max-rejections,MAX_REJECTIONS)
+
+# $(call quoted,NAME): the variable's text as one word for the shell, as it was given: not expanded by make, whatever is in it.
+quoted = '$(subst ','\'',$(value $(1)))'
+option = $(if $(value $(2)),--$(1)=$(call quoted,$(2)))
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -32,13 +35,13 @@ help: ## Print this help
 setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)
 
 run: $(RUNTIME) $(PI) ## Run the loop to its end, or resume it: seed, then SLOTS candidates
-	@exec $(BIN)/invoke run --run '$(RUN)' $(OPTIONS)
+	@exec $(BIN)/invoke run --run=$(call quoted,RUN) $(OPTIONS)
 
 status: $(RUNTIME) ## Show the table of RUN
-	@exec $(BIN)/invoke status --run '$(RUN)'
+	@exec $(BIN)/invoke status --run=$(call quoted,RUN)
 
 best: $(RUNTIME) ## Print the winner of RUN as a wmo.harness/1 document
-	@exec $(BIN)/invoke best --run '$(RUN)'
+	@exec $(BIN)/invoke best --run=$(call quoted,RUN)
 
 test: $(DEV) $(PI) ## Run all checks and tests, the fast ones first
 	@$(MAKE) --no-print-directory check

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,7 +100,7 @@ def step(run: str, score_options: list[str]) -> bool:
 def show(run: str) -> None:
     """Print the table of a run for people."""
     status = document("wmo-state", "status", run)
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
     table = Table(title=f"run {run}", caption="offline model: simulated" if status["simulated"] else None)
     for name, justify in (("slot", "right"), ("candidate", "left"), ("score", "right"), ("vs seed", "right")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
@@ -118,18 +119,14 @@ def show(run: str) -> None:
             style="bold" if best and row["candidate_id"] == best["candidate_id"] else None,
         )
     console.print(table)
-    if status["simulated"]:
-        console.print("The model is the offline stand-in, so these scores are a simulation (offline model: simulated).")
     if best:
         console.print(f"best: {best['candidate_id']}, score {best['score']:.4f}")
-        console.print(
-            f"see it: {BIN_TEXT}/wmo-state best {run} | {BIN_TEXT}/wmo-materialize --into best/", soft_wrap=True
-        )
+        state, materialize = (shlex.quote(f"{BIN_TEXT}/{tool}") for tool in ("wmo-state", "wmo-materialize"))
+        console.print(f"see it: {state} best {shlex.quote(run)} | {materialize} --into best/", soft_wrap=True)
     slots = len(status["outcomes"]) - 1
     what = "go on: " if status["completed"] else "resume: "
-    console.print(
-        f"{what}make run RUN={run} SLOTS={slots + 4 if status['completed'] else status['settings']['iterations']}"
-    )
+    wanted = slots + 4 if status["completed"] else status["settings"]["iterations"]
+    console.print(f"{what}make run RUN={shlex.quote(run)} SLOTS={wanted}", soft_wrap=True)
 
 
 BIN_TEXT = os.path.relpath(BIN)

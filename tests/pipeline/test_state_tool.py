@@ -146,6 +146,42 @@ def test_the_recorded_model_wins_over_the_default_and_not_silently_over_another(
     assert code == 78
     assert "'m at http://localhost:9/v1" in log
     assert "'other at http://localhost:9/v1" in log
+    assert "unset WMO_BASE_URL and WMO_MODEL, or use a new run directory" in log
+
+
+def test_a_key_that_is_missing_is_said_before_the_run_needs_it(state, place):
+    (place / "wmo.toml").write_text(
+        '[roles.worker]\nbase_url = "http://localhost:9/v1"\nmodel = "m"\napi_key_env = "WORKER_KEY"\n'
+    )
+    code, _, log = state(INIT)
+    assert code == 0
+    assert "no API key for 'http://localhost:9/v1': set the variable 'WORKER_KEY'" in log
+    assert "no API key" not in state(INIT.replace("runs/r", "runs/s"), {"WORKER_KEY": "x"})[2]
+    (place / "wmo.toml").write_text(
+        '[roles.proposer]\nbase_url = "http://localhost:9/v1"\nmodel = "m"\napi_key_env = "PROPOSER_KEY"\n'
+    )
+    assert "'PROPOSER_KEY'" in state(INIT.replace("runs/r", "runs/t"))[2]
+    for unneeded in (f"{INIT} --proposer command -- true", INIT.replace("--slots 2", "--slots 0")):
+        assert "no API key" not in state(unneeded.replace("runs/r", f"runs/{len(unneeded)}"))[2]
+
+
+@pytest.mark.parametrize(
+    ("line", "env", "code", "words"),
+    [
+        (f"{INIT} --proposer command -- no-such-program -x", {}, 69, "no proposer command 'no-such-program'"),
+        (INIT, {"WMO_BASE_URL": "notaurl", "WMO_MODEL": "m"}, 78, "the base URL 'notaurl' is unusable"),
+        (INIT.replace("--seed seed", "--seed long.json"), {}, 65, "a name of 300 bytes"),
+        (f"{INIT} --tasks nope", {}, 65, "unknown task 'nope'"),
+        ("init runs/r --seed seed --slots 2", {}, 2, "--suite"),
+    ],
+)
+def test_a_run_that_could_not_work_is_not_begun(state, place, line, env, code, words):
+    files = [{"path": "SYSTEM.md", "content": "x"}, {"path": "a" * 300, "content": "x"}]
+    (place / "long.json").write_text(json.dumps({"schema": "wmo.harness/1", "name": "long", "files": files}))
+    found, view, log = state(line, env)
+    assert (found, view) == (code, None)
+    assert words in log
+    assert not (place / "runs").exists()
 
 
 def test_a_key_is_in_no_file(state, place):

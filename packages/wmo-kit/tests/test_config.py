@@ -53,6 +53,8 @@ def test_the_key_is_read_from_the_named_variable_and_kept_nowhere(tmp_path):
     assert "sk-secret" not in config.model_dump_json() + repr(config)
     with pytest.raises(Missing, match="WMO_API_KEY"):
         api_key(config.roles.worker, {})
+    with pytest.raises(Conflict, match="the base URL 'notaurl' is unusable"):
+        api_key(Endpoint(base_url="notaurl", model="m"), {})
 
 
 def test_the_file_is_found_from_a_folder_below(tmp_path):

@@ -49,14 +49,19 @@ def write_tree(tree: SourceTree, directory: Path) -> None:
     A symlink is written through. A kill leaves the old directory, the new one or none, never a mixture. Raises BadTree,
     before anything is touched, for a name that no file system takes; CannotWrite, OSError.
     """
-    for file in tree.files:
-        longest = max(len(name.encode()) for name in file.path.split("/"))
-        if longest > NAME_MAX:
-            raise BadTree(f"bad path '{shown(file.path)}': a name of {longest} bytes, a file's may have {NAME_MAX}")
+    check_names(tree)
     target = Path(os.path.realpath(directory))
     if target.exists() and not target.is_dir():
         raise CannotWrite(f"cannot write a tree to '{directory}': it is not a directory")
     replace_tree(target, {file.path: file.content.encode() for file in tree.files})
+
+
+def check_names(tree: SourceTree) -> None:
+    """Raise BadTree where a path has a name that no file system takes."""
+    for file in tree.files:
+        longest = max(len(name.encode()) for name in file.path.split("/"))
+        if longest > NAME_MAX:
+            raise BadTree(f"bad path '{shown(file.path)}': a name of {longest} bytes, a file's may have {NAME_MAX}")
 
 
 def _walk(directory: Path, prefix: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from wmo_contracts.run import EndpointSettings, ModelSettings
 
+from wmo_kit.base_url import host_of
 from wmo_kit.errors import BadDocument, Conflict, Missing
 
 Role = Literal["worker", "proposer", "world", "judge"]
@@ -176,14 +177,28 @@ def _apply_environment(roles: Any, environment: Mapping[str, str]) -> Any:
     return {role: {"base_url": base_url, "model": model} for role in ROLES}
 
 
+def models_source(environ: Mapping[str, str] | None = None) -> str:
+    """Say in words what to change for other models than the configured ones."""
+    environment = os.environ if environ is None else environ
+    if environment.get("WMO_MODEL"):
+        return "unset WMO_BASE_URL and WMO_MODEL"
+    return f"change its role in '{CONFIG_NAME}'"
+
+
 def _first_lower(message: str) -> str:
     message = message.removeprefix("Value error, ")
     return message[:1].lower() + message[1:]
 
 
 def api_key(endpoint: Endpoint, environ: Mapping[str, str] | None = None) -> str:
-    """Give the endpoint's key, "" where it has none. Raises Missing where its variable is not set."""
-    if endpoint.base_url == OFFLINE or not endpoint.api_key_env:
+    """Give the endpoint's key, "" where it has none.
+
+    Raises Conflict for a base URL that is none, Missing where the key's variable is not set.
+    """
+    if endpoint.base_url == OFFLINE:
+        return ""
+    host_of(endpoint.base_url)
+    if not endpoint.api_key_env:
         return ""
     key = (os.environ if environ is None else environ).get(endpoint.api_key_env, "")
     if not key:

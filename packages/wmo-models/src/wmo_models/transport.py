@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from http.client import BadStatusLine
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
-from urllib.parse import urlsplit
 
 import requests
 from requests.auth import AuthBase
-from wmo_kit.config import OFFLINE
-from wmo_kit.errors import Conflict
+from wmo_kit.base_url import host_of
 
 from wmo_models.deadline import BoundedAdapter, Deadline
 from wmo_models.trouble import Cause
@@ -51,7 +49,7 @@ class Transport:
 
         Raises Conflict for a base URL that is none.
         """
-        self.host = _host(base_url)
+        self.host = host_of(base_url)
         self._name = name
         self._url = base_url.rstrip("/") + "/chat/completions"
         self._auth = _Bearer(key)
@@ -125,20 +123,6 @@ class _Bearer(AuthBase):
 
     def scrub(self, text: str) -> str:
         return text.replace(self._key, "[key]") if len(self._key) >= SECRET_CHARS else text
-
-
-def _host(base_url: str) -> str:
-    """Give the host of a usable base URL. A refused one with a user part is not quoted: it may hold a password."""
-    try:
-        parts = urlsplit(base_url)
-        host = parts.hostname or ""
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    if "@" in parts.netloc:
-        raise Conflict(f"the base URL of '{host}' is unusable: it holds a user; put the key in the key's variable")
-    if not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
-        raise Conflict(f"the base URL '{base_url}' is unusable: write it as 'https://HOST/v1', or '{OFFLINE}'")
-    return host
 
 
 def _session(*, loopback: bool) -> requests.Session:

@@ -13,7 +13,7 @@ from wmo_harness.documents import from_document
 from wmo_harness.seeds import SEEDS, named_seed
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import read_tree
-from wmo_kit.config import Config, Roles, load_config
+from wmo_kit.config import Config, Roles, load_config, models_source
 from wmo_kit.documents import read_document
 from wmo_kit.errors import Usage
 
@@ -33,7 +33,8 @@ class Seed:
 class Asked:
     """The options of `init`. None: not said. A role that the user's configuration does not name has its default.
 
-    `suite` is the suite's folder, `suite_name` the same relative to the run, as the record has it.
+    `suite` is the suite's folder, `suite_name` the same relative to the run, as the record has it. `models_source` says
+    what to change for other models.
     """
 
     seed: Seed | None
@@ -47,6 +48,7 @@ class Asked:
     proposer: ProposerSettings | None
     max_rejections: Limit | None
     roles: Roles
+    models_source: str
 
 
 def ask(
@@ -77,6 +79,7 @@ def ask(
         proposer=_proposer(proposer, argv),
         max_rejections=None if max_rejections is None else _limit(max_rejections),
         roles=config.roles,
+        models_source=models_source(),
     )
 
 

@@ -17,6 +17,7 @@ from wmo_population.view import view_run
 from wmo_suites.task import load_suite, select
 
 from wmo_state.asked import Asked
+from wmo_state.new_run import check_new
 from wmo_state.settings import adopted_settings, fresh_settings, reconcile
 
 
@@ -26,6 +27,9 @@ def run_init(run: Path, asked: Asked, log: Log) -> None:
     Raises Usage, Conflict, Locked, BadDocument, Missing, OSError.
     """
     _check_place(run)
+    layout = RunLayout(run)
+    if not os.path.lexists(layout.record) and not os.path.lexists(layout.state):
+        check_new(fresh_settings(asked, _chosen_tasks(asked)), asked, log)  # before anything is made
     make_directory(run)
     with RunLock(run):
         log.say("init", f"run '{run}': {_settle(run, asked)}")

@@ -40,6 +40,9 @@ def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
     """
     for option, was, wanted in _differences(recorded, asked):
         raise Conflict(f"{option}: the run has '{was}', asked is '{wanted}': {REMEDY}")
+    for role, was, wanted in _model_differences(recorded, asked):
+        remedy = f"{asked.models_source}, or use a new run directory"
+        raise Conflict(f"model of the {role}: the run has '{was}', configured is '{wanted}': {remedy}")
     grown: dict[str, int | None] = {}
     if asked.iterations is not None:
         if asked.iterations < recorded.iterations:
@@ -83,17 +86,17 @@ def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str
         yield "--sandbox", recorded.sandbox, asked.sandbox
     if asked.proposer is not None and asked.proposer != recorded.proposer:
         yield "--proposer", _show(recorded.proposer), _show(asked.proposer)
-    yield from _model_differences(recorded, asked)
 
 
 def _model_differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str, str]]:
+    """Give (role, recorded model, configured model) for each that the user configures and that differs."""
     unsaid = Roles()
     for role, was, wanted, default in (
         ("worker", recorded.worker, asked.roles.worker.settings(), unsaid.worker.settings()),
         ("proposer", recorded.proposer_model, asked.roles.proposer.settings(), unsaid.proposer.settings()),
     ):
         if wanted not in (was, default):
-            yield f"model of the {role} (WMO_MODEL, WMO_BASE_URL, wmo.toml)", _show_model(was), _show_model(wanted)
+            yield role, _show_model(was), _show_model(wanted)
 
 
 def _show(proposer: ProposerSettings) -> str:
