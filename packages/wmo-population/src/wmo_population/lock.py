@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from wmo_kit.errors import Locked, Missing
+from wmo_kit.errors import BadDocument, Locked, Missing
 from wmo_kit.io_errors import naming
 
 from wmo_population.layout import RunLayout
@@ -48,7 +49,7 @@ class InUse(Locked):
 class _FileLock:
     """An exclusive lock on the file `path` of a run, as a context manager; does not wait.
 
-    Entering raises InUse; Missing where there is no run directory; OSError. The file is removed on release, so that a
+    Entering raises InUse; Missing where there is no run directory; BadDocument; OSError. The file is removed on release, so that a
     finished run holds no trace of who worked on it.
     """
 
@@ -85,6 +86,8 @@ class _FileLock:
 
     def _try_lock(self) -> int | None:
         """Open and lock the file. None where it was removed between the two: another holder has just finished."""
+        if _is_strange(self._path):
+            raise BadDocument(f"'{self._path}' is no regular file, so it is not ours: move it away")
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,6 +142,14 @@ class RunLock:
     ) -> None:
         """Free the locks."""
         self._held.close()
+
+
+def _is_strange(path: Path) -> bool:
+    """Say whether something else than a file is there; one look, because a holder may remove its file meanwhile."""
+    try:
+        return not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

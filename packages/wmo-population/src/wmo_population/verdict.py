@@ -30,8 +30,8 @@ def read_verdict(layout: RunLayout, slot: int) -> Mapping[str, Any] | None:
     with reading(f"slot {slot}", path):
         refuse_link(path.parent)
         value = read_json(path)
-        if not isinstance(value, dict):
-            raise BadDocument(f"cannot read '{path}': it is no JSON object")
+        if not isinstance(value, dict) or not value:
+            raise BadDocument(f"cannot read '{path}': it is no JSON object, or says nothing")
         return value
 
 
