@@ -121,8 +121,10 @@ def test_a_missing_reward_is_no_score_and_runs_again(log, suite, tmp_path):
     assert (partial / "verifier/output.txt").read_text() == "broken verifier\n"
     assert not partial.with_name("attempt-1").exists()
 
-    with pytest.raises(Transient):
+    with pytest.raises(Transient, match="no verdict for 1 of the trials, the finished ones are kept; run it again"):
         score_harness(log, None, options)
+    with pytest.raises(Transient, match="no verdict for 1 of the trials, and nothing is kept"):
+        score_harness(log, None, Options(suite=suite, agent="oracle", tasks=("greet",)))
     script.write_text(whole)
     assert score_harness(log, None, options).score == 1.0
     assert {task: at for task, at in stamps(tmp_path / "k").items() if task != "greet"} == before
