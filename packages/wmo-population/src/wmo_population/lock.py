@@ -49,8 +49,8 @@ class InUse(Locked):
 class _FileLock:
     """An exclusive lock on the file `path` of a run, as a context manager; does not wait.
 
-    Entering raises InUse; Missing where there is no run directory; BadDocument; OSError. The file is removed on release, so that a
-    finished run holds no trace of who worked on it.
+    Entering raises InUse; Missing where there is no run directory; BadDocument where something else has the file's
+    name; OSError. The file is removed on release, so that a finished run holds no trace of who worked on it.
     """
 
     def __init__(self, run_dir: Path, path: Path) -> None:

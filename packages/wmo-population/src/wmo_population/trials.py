@@ -41,12 +41,19 @@ def read_cell(path: Path) -> CellDocument:
     return cell
 
 
-def check_finished(layout: RunLayout, slot: int, request: ScoreRequest) -> None:
-    """Read every finished cell of a candidate that is not scored yet. Raises BadDocument as check_trials."""
+def check_finished(layout: RunLayout, slot: int, request: ScoreRequest, tree: SourceTree | None) -> None:
+    """Read every finished cell of a candidate that is not scored yet, `tree` where it is accepted.
+
+    Raises BadDocument as check_trials. (Of the seed, which may be exchanged until it is scored, cells may be outdated.)
+    """
     for task_id, attempt in _present(layout, slot, request):
         path = layout.trial_dir(slot, task_id, attempt) / CELL
         try:
-            _read_cell(path, slot)
+            cell = _read_cell(path, slot)
+            told: list[Compared] = [("task_id", cell.cell.task_id, task_id), ("attempt", cell.cell.attempt, attempt)]
+            if tree is not None:
+                told.append(("tree_hash", cell.tree_hash, tree_hash(tree)))
+            _agree(f"slot {slot}: '{path}'", "its place", told)
         except BadDocument:
             if os.path.lexists(path):  # else the process that holds the lock runs the trial again
                 raise

@@ -143,10 +143,13 @@ def _note(audit: _Audit, seen: _Seen, seed: _Seen | None) -> None:
 def _check_due(audit: _Audit, state: PopulationRunState, settings: RunSettings | None) -> None:
     """Check what waits for its scores, and the record against all of it."""
     slot = state.consumed
-    audit.run(slot, lambda: check_pending_turn(state.layout, slot, state.load_pending(slot)))
+    pending = audit.run(slot, lambda: state.load_pending(slot))
+    audit.run(slot, lambda: check_pending_turn(state.layout, slot, pending))
     if settings is None:
         audit.cannot(NO_RECORD)
         return
-    audit.run(slot, lambda: check_finished(state.layout, slot, settings.request))
+    audit.run(
+        slot, lambda: check_finished(state.layout, slot, settings.request, None if pending is None else pending.tree)
+    )
     if not any(problem.slot == 0 for problem in audit.problems):
         audit.run(None, lambda: check_record(state, settings))
