@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -82,3 +84,39 @@ def test_an_ignored_hang_up_stays_ignored_as_nohup_has_it():
     handle_stopping(raise_stop)
     os.kill(os.getpid(), signal.SIGHUP)
     assert signal.getsignal(signal.SIGTERM) is raise_stop
+
+
+def test_a_signal_amid_the_handling_of_another_waits_for_nothing():
+    """As a threading.Event would, whose lock the first handler holds: here the second comes inside the first's own."""
+    with pytest.raises(KeyboardInterrupt), deferred_signals() as stop:
+        wake = stop.event.wake
+
+        def interrupted():
+            os.kill(os.getpid(), signal.SIGTERM)
+            wake()
+
+        stop.event.wake = interrupted
+        os.kill(os.getpid(), signal.SIGINT)
+        stop.event.wake = wake
+        assert stop.number == signal.SIGINT
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_burst_of_signals_from_outside_ends_it(seed):
+    program = (
+        "import os, signal, sys, threading, time\n"
+        "from wmo_kit.stopping import deferred_signals\n"
+        "with deferred_signals() as stop:\n"
+        "    print(flush=True)\n"
+        "    while not stop.event.is_set(): time.sleep(0.001)\n"
+        "    time.sleep(0.05)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process.stdout.readline()
+    for number in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP] * 30:
+        process.send_signal(number)
+    try:
+        assert process.wait(20) != 0
+    finally:
+        process.kill()
+        process.stdout.close()
