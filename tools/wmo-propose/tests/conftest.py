@@ -24,6 +24,26 @@ SEED = {
 }
 
 
+INSTRUCTION = "Repair the {name} file so that the importer takes it, and leave every line as it was.\n"
+CHECK = """\
+#!/bin/bash
+set -euo pipefail
+# A row without an amount must have been moved to the end of the file.
+[ "$(tail -n 1 /app/out)" = "7,Ann," ] && echo 1 > /logs/verifier/reward.txt
+"""
+
+
+def write_suite(folder: Path) -> None:
+    """Make the suite that the run's record names, with the tasks of REQUEST."""
+    for name in REQUEST.task_ids:
+        task = folder / name
+        (task / "environment/workspace").mkdir(parents=True)
+        (task / "tests").mkdir()
+        (task / "task.toml").touch()
+        (task / "instruction.md").write_text(INSTRUCTION.format(name=name))
+        (task / "tests/test.sh").write_text(CHECK)
+
+
 def report_of(tree: SourceTree, passed: int) -> ScoreReport:
     cells = tuple(
         ScoreCell(
@@ -81,6 +101,7 @@ def make_run(tmp_path: Path) -> Callable[..., Made]:
         """Give a run whose seed passes one of two tasks; with `argv`, its proposer is that command."""
         made = Made(tmp_path / "run")
         tree = SourceTree.from_mapping(seed)
+        write_suite(made.dir / "suite")
         write_tree(tree, made.layout.source_dir(0))
         settings = RunSettings(
             seed="seed",

@@ -82,6 +82,29 @@ def test_every_reason_reaches_the_rejection_and_the_loop_goes_on(make_run: Calla
     assert propose(made.dir)[1]["slot"] == 2
 
 
+def test_a_candidate_that_knows_the_tasks_is_rejected(make_run: Callable) -> None:
+    quote = "when a row without an amount must have been moved to the end, move it"
+    first = f"echo '{quote}' > candidate/notes.md; echo 'In task \"csv\" leave every line.' >> candidate/SYSTEM.md"
+    made = make_run("bash", "-c", first)
+    code, document, _ = propose(made.dir)
+    assert code == 1
+    assert document["reason"] == (
+        "'SYSTEM.md' names the task 'csv': a candidate must not know its tasks; "
+        "'notes.md' quotes 'tests/test.sh' of task 'csv' (\"a row without an amount must have been\"): "
+        "a candidate must not know its tasks"
+    )
+    assert made.json("proposals/slot-0001/status.json")["reasons"] == document["reason"].split("; ")
+
+
+def test_a_suite_that_is_gone_is_named_before_a_turn_is_paid(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run("bash", "-c", f"touch {tmp_path}/paid")
+    (made.dir / "suite").rename(made.dir / "elsewhere")
+    code, _, stderr = propose(made.dir)
+    assert code == 65
+    assert f"no task at '{made.dir}/suite/csv'" in stderr
+    assert not (tmp_path / "paid").exists()
+
+
 def test_nothing_of_the_run_but_candidate_can_be_written(make_run: Callable, tmp_path: Path) -> None:
     places = [
         "history/x",
@@ -107,11 +130,11 @@ cat {places[1]} {places[2]} > candidate/seen.md
     assert (made.layout.source_dir(0) / "SYSTEM.md").read_text() == "Work.\n"
 
 
-def test_later_slots_see_all_earlier_ones(make_run: Callable) -> None:
+def test_later_slots_see_all_earlier_ones(make_run: Callable, tmp_path: Path) -> None:
     made = make_run(
         "bash",
         "-c",
-        "cp history/manifest.json candidate/seen.json; find history proposals | sort > candidate/found.md; "
+        f"cp history/manifest.json candidate/seen.json; find history proposals | sort > {tmp_path}/found; "
         "echo x >> candidate/SYSTEM.md; echo Changed; [ -e history/candidate-0001 ] || exit 4",
     )
     assert propose(made.dir)[0] == 1
@@ -132,8 +155,23 @@ def test_later_slots_see_all_earlier_ones(make_run: Callable) -> None:
                  "history/candidate-0002/source/src/agent.ts", "history/candidate-0002/report.json",
                  "history/candidate-0002/trials/logs/attempt-1/verifier/reward.txt",
                  "proposals/slot-0001/events.json", "proposals/slot-0002/source/SYSTEM.md"):  # fmt: skip
-        assert path in files["found.md"].splitlines()
+        assert path in (tmp_path / "found").read_text().splitlines()
     assert "The best so far is candidate-0002 with 1.0000." in (made.layout.proposal_dir(3) / "REQUEST.md").read_text()
+
+
+def test_a_later_slot_reads_what_an_earlier_turn_was_asked_and_printed(make_run: Callable) -> None:
+    show = "for name in REQUEST.md events.json status.json error.json; do cp proposals/slot-0001/$name candidate/; done"
+    shown = "[ ! -e proposals/slot-0001/REQUEST.md ]"
+    made = make_run(
+        "bash", "-c", f"echo x >> candidate/SYSTEM.md; if {shown}; then echo out; echo err >&2; exit 4; fi; {show}"
+    )
+    assert [propose(made.dir)[0] for _ in range(2)] == [1, 1]
+    seen = made.layout.proposal_dir(2) / "source"
+    events = json.loads((seen / "events.json").read_text())
+    assert (events["stdout"], events["stderr"], events["exit_code"]) == ("out\n", "err\n", 4)
+    assert events["argv"][:2] == ["bash", "-c"]
+    assert (seen / "status.json").read_bytes() == (made.layout.proposal_dir(1) / "status.json").read_bytes()
+    assert "the command failed with exit status 4: err" in (seen / "error.json").read_text()
 
 
 def test_a_try_that_was_cut_short_is_kept_and_not_shown_to_the_next(make_run: Callable) -> None:

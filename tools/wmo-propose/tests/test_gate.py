@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ SMALL = {"SYSTEM.md": "Work.\n", "config.toml": '[harness]\nruntime_kind = "pi-n
 SEED = parse_tree(seed_tree(VENDOR))
 
 
+def no_leaks(_tree: SourceTree) -> Sequence[str]:
+    return ()
+
+
 class Desk:
     """A candidate folder and the gate in front of it."""
 
@@ -31,7 +36,7 @@ class Desk:
         return self.look(turn_problem, seed)
 
     def look(self, turn_problem: str = "", seed: HarnessSpec = SEED) -> Checked:
-        return check_candidate(self.candidate, seed, turn_problem, self.gate)
+        return check_candidate(self.candidate, seed, turn_problem, self.gate, no_leaks)
 
 
 @pytest.fixture
@@ -55,7 +60,7 @@ def test_the_seed_passes_when_anything_is_changed(desk: Desk) -> None:
 def test_an_unchanged_seed_is_rejected(desk: Desk) -> None:
     write_tree(SourceTree.from_mapping(SMALL), desk.candidate)
     small = parse_tree(SourceTree.from_mapping(SMALL))
-    assert check_candidate(desk.candidate, small, "", desk.gate).reasons == ("no change against the seed",)
+    assert check_candidate(desk.candidate, small, "", desk.gate, no_leaks).reasons == ("no change against the seed",)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +196,17 @@ def test_every_reason_is_given_at_once(desk: Desk) -> None:
     assert len(found.reasons) == 9
     assert found.tree is not None
     assert sorted(found.tree.as_mapping()) == sorted(files)
+
+
+def test_a_leak_is_a_reason_beside_the_others(desk: Desk) -> None:
+    write_tree(SourceTree.from_mapping({**SMALL, "src/bad.ts": "let {"}), desk.candidate)
+
+    def leaks(tree: SourceTree) -> Sequence[str]:
+        return sorted(tree.as_mapping())
+
+    found = check_candidate(desk.candidate, SEED, "", desk.gate, leaks)
+    assert found.reasons[0].startswith("'src/bad.ts' does not parse")
+    assert found.reasons[1:] == ("SYSTEM.md", "config.toml", "src/bad.ts", "src/index.ts")
 
 
 def test_bad_names_are_rejected(desk: Desk) -> None:

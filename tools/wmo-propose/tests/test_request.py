@@ -31,6 +31,7 @@ def test_it_names_the_standing_the_evidence_the_rules_and_the_checks(vendor: Pat
         "typebox",
         "at most 200 characters",
         "single dashes",
+        "8 consecutive words",
     ):
         assert part in text
     assert "$" not in text

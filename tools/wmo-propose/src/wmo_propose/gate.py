@@ -13,6 +13,9 @@ from wmo_propose.snapshot import take_snapshot
 SourceCheck = Callable[[SourceTree, bool], Sequence[str]]
 """Checks a tree's TypeScript and JavaScript; the flag asks for the entry's imports too. Gives the problems."""
 
+LeakCheck = Callable[[SourceTree], Sequence[str]]
+"""Gives the problems of a tree that knows the tasks it is scored on."""
+
 ENTRY_PATH = "src/index.ts"
 """The file of a pi-node harness that the runner's entry imports."""
 
@@ -31,11 +34,13 @@ class Checked:
         return not self.reasons
 
 
-def check_candidate(directory: Path, seed: HarnessSpec, turn_problem: str, check_sources: SourceCheck) -> Checked:
+def check_candidate(
+    directory: Path, seed: HarnessSpec, turn_problem: str, check_sources: SourceCheck, find_leaks: LeakCheck
+) -> Checked:
     """Snapshot `directory` once and check what was snapshot.
 
     `turn_problem` is why the turn is no submission, "" where it is one; it does not spare the other checks, so that
-    the evidence names everything at once. Raises OSError and what `check_sources` raises.
+    the evidence names everything at once. Raises OSError and what `check_sources` and `find_leaks` raise.
     """
     snapshot = take_snapshot(directory)
     reasons = [turn_problem] if turn_problem else []
@@ -59,6 +64,7 @@ def check_candidate(directory: Path, seed: HarnessSpec, turn_problem: str, check
     reasons += check_sources(tree, has_entry)
     if seed.runtime_kind == "kit-python":
         reasons += python_problems(tree)
+    reasons += find_leaks(tree)
     return Checked(tree, doc_hash(spec) if spec else "", tuple(reasons))
 
 

@@ -7,6 +7,7 @@ from string import Template
 
 from wmo_harness.surfaces import HarnessSpec
 
+from wmo_propose.leak_check import QUOTE_WORDS, SOLUTION_WORDS
 from wmo_propose.workspace import ManifestEntry
 
 SUMMARY_CHARS = 200
@@ -14,7 +15,7 @@ SUMMARY_CHARS = 200
 
 @dataclass(frozen=True)
 class RuntimeText:
-    """What a request says of one kind of runtime: its files, what is outside the tree, and the last two checks."""
+    """What a request says of one kind of runtime: its files, what is outside the tree, and the checks 4 and 5."""
 
     files: str
     outside: str
@@ -33,12 +34,12 @@ PI_NODE = RuntimeText(
     "a turn without a tool call",
     """\
 4. every `.ts` and `.js` file (and `.mts`, `.mjs`, `.cts`, `.cjs`) passes node's `stripTypeScriptTypes`;
-5. every import that the agent's entry reaches resolves, and every imported name exists.""",
+5. every import that the agent's entry reaches resolves, and every imported name exists;""",
 )
 KIT_OUTSIDE = "the process that calls `run(kit)`, and `kit` itself"
 KIT_CHECKS = """\
 4. every `.py` file parses (every `.ts` and `.js` file too), and `runtime.py` has a function `run` at its top level;
-5. every import at the top of a `.py` file is of the standard library or of the tree."""
+5. every import at the top of a `.py` file is of the standard library or of the tree;"""
 
 
 def write_request(slot: int, slots: int, spec: HarnessSpec, history: Sequence[ManifestEntry]) -> str:
@@ -51,6 +52,8 @@ def write_request(slot: int, slots: int, spec: HarnessSpec, history: Sequence[Ma
         runtime=about.files,
         outside=about.outside,
         checks=about.checks,
+        quote_words=QUOTE_WORDS,
+        solution_words=SOLUTION_WORDS,
     )
 
 

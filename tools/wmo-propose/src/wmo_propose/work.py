@@ -10,7 +10,7 @@ from wmo_contracts.run import ErrorFile, ProposerSettings, TurnStatus
 from wmo_episode.node_check import check_node
 from wmo_harness.documents import to_document
 from wmo_harness.pi_agent import find_vendor_dir, runtime_dir
-from wmo_harness.source_tree import PROPOSER_BOUNDS, tree_hash
+from wmo_harness.source_tree import PROPOSER_BOUNDS, SourceTree, tree_hash
 from wmo_harness.surfaces import parse_tree
 from wmo_harness.tree_io import read_tree
 from wmo_kit.config import Config, load_config
@@ -23,17 +23,21 @@ from wmo_population.events import note_event
 from wmo_population.evidence import REMEDY, reading, refuse_link
 from wmo_population.outcomes import CandidateProposalError
 from wmo_population.recorded import RecordedRun, open_run
+from wmo_population.run_record import suite_dir
 from wmo_population.slots import candidate_slot_id
 from wmo_population.verdict import read_own_verdict, verdict_path
 from wmo_suites.disk import check_room
+from wmo_suites.task import load_task
 
 from wmo_propose.command_proposer import CommandProposer
 from wmo_propose.evidence import close_evidence, open_evidence, write_events
 from wmo_propose.gate import Checked, check_candidate
+from wmo_propose.leak_check import leak_problems
 from wmo_propose.pi_proposer import PiProposer
 from wmo_propose.request import write_request
 from wmo_propose.settings import proposer_config, proposer_settings
 from wmo_propose.source_check import SourceGate
+from wmo_propose.task_texts import read_task_texts
 from wmo_propose.turn import Turn, TurnTaker
 from wmo_propose.workspace import build_workspace, manifest
 
@@ -153,6 +157,8 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     """
     slot, seed = opened.next.slot, opened.plan.seed
     spec = parse_tree(seed)
+    suite = suite_dir(opened.layout.run_dir, opened.settings)
+    tasks = [load_task(suite / task_id) for task_id in opened.settings.request.task_ids]  # before the turn is paid
     history = manifest(opened.layout, opened.state.entries)
     request = write_request(slot, opened.plan.iterations, spec, history)
     root = opened.work_dir / f"propose-slot-{slot:04d}"
@@ -174,7 +180,11 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
         how = "once that is mended, run" if turn.lasting else "run"
         kind = Missing if turn.lasting else Transient
         raise kind(f"{turn.outage}; slot {slot} is not consumed: {how} the same command again to go on")
-    return turn, check_candidate(workspace.candidate, spec, turn.problem, gate)
+
+    def find_leaks(tree: SourceTree) -> Sequence[str]:
+        return leak_problems(tree, seed, read_task_texts(tasks))
+
+    return turn, check_candidate(workspace.candidate, spec, turn.problem, gate, find_leaks)
 
 
 def _verdict(turn: Turn, checked: Checked) -> TurnStatus:
