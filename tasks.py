@@ -97,6 +97,14 @@ def step(run: str, score_options: list[str]) -> bool:
     return True
 
 
+def used(spent: dict[str, Any]) -> tuple[str, str]:
+    """Give the tokens and the cost of workers and proposer together, for people."""
+    roles = (spent["worker"], spent["proposer"])
+    costs = [role["cost"] for role in roles if role["cost"] is not None]
+    tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in roles)
+    return f"{tokens:,}", f"{sum(costs):.4f}" if costs else "-"
+
+
 def show(run: str) -> None:
     """Print the table of a run for people."""
     status = document("wmo-state", "status", run)
@@ -104,6 +112,9 @@ def show(run: str) -> None:
     table = Table(title=f"run {run}", caption="offline model: simulated" if status["simulated"] else None)
     for name, justify in (("slot", "right"), ("candidate", "left"), ("score", "right"), ("vs seed", "right")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    counted = not status["simulated"] or status["spent"]["worker"]["cost"] is not None
+    for name in ("tokens", "cost") if counted else ():
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("what was changed", ratio=3)
     table.add_column("notes", ratio=2)
     best = status["best"]
@@ -114,11 +125,15 @@ def show(run: str) -> None:
             row["candidate_id"],
             f"{row['score']:.4f}" if scored else "-",
             f"{row['change']:+.4f}" if scored and row["slot"] else "",
+            *(used(row["spent"]) if counted else ()),
             row["summary"] or ("the seed" if row["slot"] == 0 else ""),
             ", ".join(filter(None, [", ".join(row["changed_files"]), row["note"]])),
             style="bold" if best and row["candidate_id"] == best["candidate_id"] else None,
         )
     console.print(table)
+    if counted:
+        tokens, cost = used(status["spent"])
+        console.print(f"used: {tokens} tokens, cost {cost}")
     if best:
         console.print(f"best: {best['candidate_id']}, score {best['score']:.4f}")
         state, materialize = (shlex.quote(f"{BIN_TEXT}/{tool}") for tool in ("wmo-state", "wmo-materialize"))

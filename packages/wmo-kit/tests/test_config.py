@@ -138,3 +138,20 @@ def test_a_record_of_one_endpoint_is_read_as_it_was_written_before():
 
 def test_a_server_without_keys_needs_no_variable():
     assert api_key(Endpoint(base_url="http://a/v1", model="m", api_key_env=""), {}) == ""
+
+
+def test_prices_are_recorded_and_a_record_has_its_own(tmp_path):
+    prices = "price_in = 3\nprice_out = 15.0\nprice_cached = 0.3\n"
+    (tmp_path / "wmo.toml").write_text(f"[roles.worker]\n{TABLE_A}{prices}")
+    worker = load_config(environ={}, directory=tmp_path).roles.worker
+    assert (worker.price_in, worker.price_out, worker.price_cached) == (3, 15, 0.3)
+    recorded = worker.settings()
+    assert (recorded.price_in, recorded.price_out, recorded.price_cached) == (3, 15, 0.3)
+    assert RoleModel(**A).as_recorded(recorded) == worker
+
+
+@pytest.mark.parametrize("prices", ["price_in = 3", "price_out = 3", "price_cached = 1", "price_in = -1"])
+def test_half_a_price_and_one_below_nothing_are_refused(tmp_path, prices):
+    (tmp_path / "wmo.toml").write_text(f"[roles.worker]\n{TABLE_A}{prices}\n")
+    with pytest.raises(BadDocument, match="price"):
+        load_config(environ={}, directory=tmp_path)

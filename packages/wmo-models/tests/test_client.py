@@ -350,3 +350,12 @@ def test_threads_share_a_client():
             models = list(pool.map(lambda _: client.complete(REQUEST).model, range(64)))
         assert models == ["m-1"] * 64
         assert len(server.requests) == 65
+
+
+def test_a_reply_has_its_cost_where_its_endpoint_has_prices():
+    with endpoint(OK) as server:
+        priced = Endpoint(base_url=server.url, model="m", price_in=2.0, price_out=10.0, price_cached=0.5)
+        for one, cost in ((priced, (6 * 2 + 4 * 0.5 + 5 * 10) / 1e6), (Endpoint(base_url=server.url, model="m"), None)):
+            client = OpenAIClient(one, KEY, QUICK)
+            assert client.complete(REQUEST).usage.cost == cost
+            client.close()

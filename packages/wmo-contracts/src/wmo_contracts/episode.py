@@ -19,6 +19,8 @@ StopReason = Literal[
     "unknown_done_reason",
 ]
 SandboxMode = Literal["bwrap", "none"]
+COST_DIGITS = 9
+"""Costs are rounded to so many decimals, so that the order in which parallel calls are added does not show."""
 ModelFault = Literal["transient", "endpoint", "request"]
 """Whose failing a model failure is: it will pass, the endpoint's (or its settings'), the agent's own request's."""
 
@@ -132,12 +134,32 @@ class Step(Part):
 
 
 class Usage(Part):
-    """Model usage. Tokens as the endpoint reported them, 0 where it did not."""
+    """Model usage. Tokens as the endpoint reported them, 0 where it did not; `cached_tokens` are among the prompt's.
+
+    `cost` is in the currency of the prices that the configuration gives the endpoints; None where none has a price.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, of prompts and completions."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Give the sum of two usages. What has no price adds nothing to the cost."""
+        costs = [one.cost for one in (self, other) if one.cost is not None]
+        return Usage(
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost=round(sum(costs), COST_DIGITS) if costs else None,
+        )
 
 
 class Replay(Part):

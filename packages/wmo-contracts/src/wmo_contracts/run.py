@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from wmo_contracts.base import Document, Part
-from wmo_contracts.episode import SandboxMode
+from wmo_contracts.episode import SandboxMode, Usage
+from wmo_contracts.pricing import Price
 from wmo_contracts.score import RewardMode, ScoreRequest
 
 Slot = Annotated[int, Field(ge=0)]
@@ -87,11 +88,17 @@ class ProposerSettings(Part):
 
 
 class EndpointSettings(Part):
-    """An endpoint as recorded in a run: never the key, only the name of the variable that holds it."""
+    """An endpoint as recorded in a run: never the key, only the name of the variable that holds it.
+
+    Prices are for a million tokens; None where the endpoint has none.
+    """
 
     base_url: str
     model: str
     api_key_env: str
+    price_in: Price = None
+    price_out: Price = None
+    price_cached: Price = None
 
     @property
     def simulated(self) -> bool:
@@ -148,8 +155,24 @@ class NextStep(Part):
     slot: Slot
 
 
+class Spending(Part):
+    """What the models used, the agents under test (`worker`) and the proposer apart, and for how long they worked.
+
+    It is the sum over finished trials and over turns, cut ones too; a proposer that is a command tells no usage.
+    """
+
+    worker: Usage = Usage()
+    proposer: Usage = Usage()
+    timings: dict[str, float] = Field(default_factory=dict)
+
+    @property
+    def total(self) -> Usage:
+        """Both together."""
+        return self.worker.plus(self.proposer)
+
+
 class OutcomeView(Part):
-    """One consumed slot for people and reports: the state entry plus what changed against the seed."""
+    """One consumed slot for people and reports: the state entry, what changed against the seed, what it took."""
 
     slot: Slot
     candidate_id: str
@@ -159,6 +182,7 @@ class OutcomeView(Part):
     changed_files: tuple[str, ...] = ()
     summary: str = ""
     note: str = ""
+    spent: Spending | None = None
 
 
 class BestView(Part):
@@ -173,6 +197,7 @@ class RunDocument(Document):
     """`wmo.run/1`: what wmo-state prints, and (with the settings and their hash alone) a run's run.json.
 
     `settings` is None for a run of the reference, which records none. `settings_hash` is checked where present.
+    `spent` is what the whole run took so far, the slot in hand included.
     """
 
     SCHEMA: ClassVar[str] = "wmo.run/1"
@@ -185,6 +210,7 @@ class RunDocument(Document):
     best: BestView | None = None
     completed: bool = False
     simulated: bool = False
+    spent: Spending | None = None
 
 
 class RunProblem(Part):

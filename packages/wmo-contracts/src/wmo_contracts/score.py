@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from wmo_contracts.base import Document, Part
+from wmo_contracts.episode import Usage
 
 RewardMode = Literal["raw", "positive-binary"]
 NOTE_LIMIT = 2000
@@ -122,6 +123,7 @@ class CellDocument(Document):
     task_hash: str
     request_hash: str
     stop_reason: str | None = None
+    usage: Usage | None = None
     timings: dict[str, float] = Field(default_factory=dict)
     cell_hash: str | None = None
 

@@ -129,7 +129,7 @@ class Session:
             self.fail(error)
             raise HostFailed("the model client failed") from error
         with self._lock:
-            self._usage = _add(self._usage, answer.usage)
+            self._usage = self._usage.plus(answer.usage.model_copy(update={"calls": 1}))
             self._last = answer
             self._tool_call_turns += bool(answer.tool_calls)
         return answer, number
@@ -304,12 +304,3 @@ def _check_arguments(spec: ToolSpec, arguments: dict[str, Any]) -> None:
     for key in spec.parameters.get("required", []):
         if not isinstance(arguments.get(key), str):
             raise BadRequest(f"argument '{key}' must be a string")
-
-
-def _add(total: Usage, one: Usage) -> Usage:
-    return Usage(
-        calls=total.calls + 1,
-        prompt_tokens=total.prompt_tokens + one.prompt_tokens,
-        completion_tokens=total.completion_tokens + one.completion_tokens,
-        cached_tokens=total.cached_tokens + one.cached_tokens,
-    )

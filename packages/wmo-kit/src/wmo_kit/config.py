@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from wmo_contracts.pricing import Price, check_prices
 from wmo_contracts.run import EndpointSettings, ModelSettings
 
 from wmo_kit.base_url import host_of
@@ -32,7 +33,8 @@ class _Written(BaseModel):
 class Endpoint(_Written):
     """One model at one address. `api_key_env` names the variable that holds the key; the key itself is never kept.
 
-    An empty `api_key_env` sends no key. `timeout_s` bounds one try, in seconds.
+    An empty `api_key_env` sends no key. `timeout_s` bounds one try, in seconds. Prices are for a million tokens, in
+    any one currency; without a `price_cached`, cached tokens cost as much as others.
     """
 
     base_url: str = OFFLINE
@@ -40,6 +42,18 @@ class Endpoint(_Written):
     api_key_env: str = KEY_VARIABLE
     context_window: Annotated[int, Field(ge=1)] | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 300.0
+    price_in: Price = None
+    price_out: Price = None
+    price_cached: Price = None
+
+    @model_validator(mode="after")
+    def _whole_prices(self) -> Self:
+        check_prices(self.price_in, self.price_out, self.price_cached)
+        return self
+
+    def recorded(self) -> EndpointSettings:
+        """Give what a run records of this endpoint."""
+        return EndpointSettings(**{name: getattr(self, name) for name in EndpointSettings.model_fields})
 
 
 class RoleModel(Endpoint):
@@ -80,10 +94,7 @@ class RoleModel(Endpoint):
 
     def settings(self) -> ModelSettings:
         """Give what a run records of this role's model."""
-        first, *others = (
-            EndpointSettings(base_url=one.base_url, model=one.model, api_key_env=one.api_key_env)
-            for one in self.endpoints
-        )
+        first, *others = (one.recorded() for one in self.endpoints)
         return ModelSettings(**first.model_dump(), fallbacks=tuple(others))
 
     def as_recorded(self, recorded: ModelSettings) -> "RoleModel":
@@ -91,7 +102,7 @@ class RoleModel(Endpoint):
         ours = {(one.base_url, one.model): one for one in self.endpoints}
         first, *others = (
             ours.get((one.base_url, one.model), Endpoint(model=one.model)).model_copy(
-                update={"base_url": one.base_url, "api_key_env": one.api_key_env}
+                update={name: getattr(one, name) for name in EndpointSettings.model_fields}
             )
             for one in recorded.endpoints
         )

@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 from wmo_contracts.chat import ChatReply, ChatRequest
+from wmo_contracts.pricing import cost_of
 from wmo_kit.config import Endpoint
 from wmo_kit.errors import Conflict
 
@@ -131,9 +132,12 @@ class OpenAIClient:
         except NoAnswer as error:
             raise self._failed(error, started) from error
         try:
-            return read_response(answer.status, answer.body)
+            reply = read_response(answer.status, answer.body)
         except Refused as error:
             raise self._failed(error, started, answer) from error
+        one = self.endpoint
+        cost = cost_of(reply.usage, one.price_in, one.price_out, one.price_cached)
+        return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
     def _failed(self, error: NoAnswer | Refused, started: float, answer: Answer | None = None) -> EndpointFailed:
         """Name the endpoint, and keep the key out."""

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from wmo_contracts.run import BestView, NextStep, OutcomeView, RunDocument, RunSettings
+from wmo_contracts.run import BestView, NextStep, OutcomeView, RunDocument, RunSettings, Spending
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.errors import Negative
 
@@ -12,6 +12,7 @@ from wmo_population.outcomes import EvaluatedCandidate, SlotOutcome
 from wmo_population.recorded import check_record, require_settings
 from wmo_population.run_record import read_settings
 from wmo_population.slots import next_step, select_best
+from wmo_population.spending import add_up, slot_spending
 from wmo_population.state import PopulationRunState
 from wmo_population.steps import check_slots
 from wmo_population.turns import check_pending_turn
@@ -35,14 +36,16 @@ def view_run(run_dir: Path) -> RunDocument:
     check_pending_turn(state.layout, state.consumed, state.load_pending(state.consumed))
     best = select_best(outcome.candidate for outcome in outcomes if outcome.candidate is not None)
     step = _next(state, settings)
+    spent = tuple(slot_spending(state.layout, slot) for slot in range(state.consumed + 1))  # with the slot in hand
     return RunDocument(
         settings=settings,
         run_dir=str(run_dir),
         next=step,
-        outcomes=tuple(_view(state.layout, outcome, outcomes[0]) for outcome in outcomes),
+        outcomes=tuple(_view(state.layout, outcome, outcomes[0], spent[outcome.slot]) for outcome in outcomes),
         best=None if best is None else _best(best, outcomes),
         completed=step is not None and step.step == "done",
         simulated=settings is not None and settings.simulated,
+        spent=add_up(spent),
     )
 
 
@@ -87,7 +90,7 @@ def _best(best: EvaluatedCandidate, outcomes: tuple[SlotOutcome, ...]) -> BestVi
     return BestView(candidate_id=best.candidate_id, slot=slot, score=best.score)
 
 
-def _view(layout: RunLayout, outcome: SlotOutcome, seed: SlotOutcome) -> OutcomeView:
+def _view(layout: RunLayout, outcome: SlotOutcome, seed: SlotOutcome, spent: Spending) -> OutcomeView:
     candidate = outcome.candidate
     change: float | None = None
     changed: tuple[str, ...] = ()
@@ -103,6 +106,7 @@ def _view(layout: RunLayout, outcome: SlotOutcome, seed: SlotOutcome) -> Outcome
         changed_files=changed,
         summary=_summary(layout, outcome.slot),
         note=outcome.reason,
+        spent=spent,
     )
 
 

@@ -1,7 +1,6 @@
 """Finished cells on disk: `<evidence>/trials/<task>/attempt-<n>/cell.json`, written last, read back on resume."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -61,12 +60,12 @@ def set_aside(folder: Path) -> None:
 
 def total_usage(evidence: Path, wanted: Iterable[Trial]) -> ModelUsage:
     """Add up what the model used in the episodes of finished trials. Raises BadDocument, OSError."""
-    total = Counter[str]()
+    total = ModelUsage()
     for trial in wanted:
         path = evidence / trial.artifact_dir / RESULT
         if os.path.lexists(path):
-            total.update(_read(path, _read_result).usage.model_dump())
-    return ModelUsage(**total)
+            total = total.plus(_read(path, _read_result).usage)
+    return total
 
 
 def _read_result(path: Path) -> EpisodeResult:

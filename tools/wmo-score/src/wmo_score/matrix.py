@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from wmo_contracts.episode import SandboxMode, StopReason
+from wmo_contracts.episode import SandboxMode, StopReason, Usage
 from wmo_contracts.run import ModelSettings
 from wmo_contracts.score import (
     CellDocument,
@@ -138,9 +138,13 @@ def make_cell(
     note: str,
     tests: CellTests | None,
     stop_reason: StopReason | None,
+    usage: Usage | None = None,
     timings: Mapping[str, float],
 ) -> CellDocument:
-    """Give the document of a finished trial. `reward` is 0 to 1, `timings` wall seconds by phase."""
+    """Give the document of a finished trial. `reward` is 0 to 1, `timings` wall seconds by phase.
+
+    `usage` is None where no model worked.
+    """
     cell = ScoreCell(
         task_id=trial.task_id,
         attempt=trial.attempt,
@@ -157,6 +161,7 @@ def make_cell(
         task_hash=subject.task_hashes[trial.task_id],
         request_hash=subject.conditions.request_hash,
         stop_reason=stop_reason,
+        usage=usage,
         timings=dict(timings),
     )
 

@@ -66,6 +66,7 @@ class TrialRunner:
             note=self._note(result, verdict, folder),
             tests=verdict.tests,
             stop_reason=result.stop_reason if result else None,
+            usage=result.usage if result else None,
             timings={**timings, "total": round(time.monotonic() - started, 4)},
         )
         write_cell(self.evidence, trial, cell)

@@ -1,0 +1,90 @@
+"""What a run has used: tokens, calls, seconds and cost, added up from its cells and its proposers' turns.
+
+The timeline (events.jsonl) is not read. A trial or turn counts once it left its document: a trial without a verdict
+does not, for its evidence goes when it runs again.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from wmo_contracts.episode import Usage
+from wmo_contracts.run import Spending
+from wmo_contracts.score import CellDocument
+from wmo_kit.documents import read_json, validate
+from wmo_kit.errors import BadDocument
+
+from wmo_population.evidence import reading
+from wmo_population.layout import RunLayout
+from wmo_population.trials import CELL, read_cell
+from wmo_population.turns import EVENTS
+
+OURS = "pi"
+"""The proposer whose events.json tells its usage; another system's file has its own form."""
+DIGITS = 4
+
+
+def slot_spending(layout: RunLayout, slot: int) -> Spending:
+    """Give what a slot took: its finished trials, and every turn of its proposer. Raises BadDocument, OSError."""
+    worker, proposer, seconds = Usage(), Usage(), defaultdict[str, float](float)
+    for cell in _cells(layout, slot):
+        worker = worker.plus(cell.usage or Usage())
+        seconds["worker"] += cell.timings.get("agent", 0.0)
+        seconds["verifier"] += cell.timings.get("verifier", 0.0)
+    for events, path in _turns(layout, slot):
+        proposer = proposer.plus(_usage(events, path))
+        seconds["proposer"] += _seconds(events)
+    return Spending(worker=worker, proposer=proposer, timings=_rounded(seconds))
+
+
+def add_up(parts: Iterable[Spending]) -> Spending:
+    """Give the sum."""
+    worker, proposer, seconds = Usage(), Usage(), defaultdict[str, float](float)
+    for part in parts:
+        worker, proposer = worker.plus(part.worker), proposer.plus(part.proposer)
+        for name, value in part.timings.items():
+            seconds[name] += value
+    return Spending(worker=worker, proposer=proposer, timings=_rounded(seconds))
+
+
+def run_spending(layout: RunLayout, consumed: int) -> Spending:
+    """Give what the `consumed` slots and the one in hand took. Raises BadDocument, OSError."""
+    return add_up(slot_spending(layout, slot) for slot in range(consumed + 1))
+
+
+def _cells(layout: RunLayout, slot: int) -> Iterator[CellDocument]:
+    for path in sorted(layout.candidate_dir(slot).glob(f"trials/*/attempt-*/{CELL}")):
+        with reading(f"slot {slot}", path):
+            try:
+                yield read_cell(path)
+            except BadDocument:
+                if os.path.lexists(path):  # else the process that holds the lock runs the trial again
+                    raise
+
+
+def _turns(layout: RunLayout, slot: int) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Give each turn's events, those of turns that were cut short too."""
+    folder = layout.proposal_dir(slot)
+    for path in sorted([*folder.glob(EVENTS), *folder.glob(f"attempt-*/{EVENTS}")]):
+        with reading(f"slot {slot}", path):
+            value = read_json(path)
+        if isinstance(value, dict):
+            yield value, path
+
+
+def _usage(events: dict[str, Any], path: Path) -> Usage:
+    told = events.get("usage") if events.get("proposer") == OURS else None
+    return Usage() if told is None else validate(told, Usage, str(path))
+
+
+def _seconds(events: dict[str, Any]) -> float:
+    """Give how long a turn took: the model and the tools, or the command."""
+    timings = events.get("timings")
+    told = timings if isinstance(timings, dict) else {}
+    return sum(value for value in (told.get("total"), told.get("seconds")) if type(value) is float)
+
+
+def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, DIGITS) for name, value in sorted(seconds.items())}
