@@ -150,7 +150,8 @@ def test_a_signal_ends_in_good_order_and_a_second_one_does_not_cut_the_clean_up(
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
     time.sleep(0.1)
-    process.send_signal(number)
+    for again in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP] * 5:
+        process.send_signal(again)
     output, said = process.communicate(timeout=20)
     assert process.returncode == code
     assert output == "cleaned\n"

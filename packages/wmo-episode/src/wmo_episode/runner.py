@@ -7,7 +7,6 @@ leaves behind. It keeps the host's network, because the shim is on loopback.
 import errno
 import math
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,7 +127,7 @@ def _not_there(command: Sequence[str]) -> Missing:
 class AnyOf:
     """Set where any of its events is."""
 
-    events: tuple[threading.Event, ...]
+    events: tuple[Flag, ...]
 
     def is_set(self) -> bool:
         """Say whether the child is to be stopped."""

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from wmo_contracts.episode import EpisodeResult, Limits, SandboxMode, Skill, ToolSpec
 from wmo_harness.source_tree import SourceTree
+from wmo_kit.child import Flag
 from wmo_kit.errors import Cancelled
 from wmo_models.provider import Provider, ProviderError
 from wmo_suites.environment import Environment
@@ -77,7 +78,7 @@ class Runtime(ABC):
         instruction: str,
         environment: Environment,
         *,
-        cancel: threading.Event | None = None,
+        cancel: Flag | None = None,
         command: Sequence[str] | None = None,
     ) -> EpisodeResult:
         """Play one episode to its end, whatever that is: a failing or slow agent is a result.

@@ -20,7 +20,7 @@ PIPE_GRACE_S = 1.0
 
 
 class Flag(Protocol):
-    """Something to ask whether to stop: a threading.Event, or several in one."""
+    """Something to ask whether to stop: a threading.Event, a Stop's, or several in one."""
 
     def is_set(self) -> bool:
         """Say whether to stop."""

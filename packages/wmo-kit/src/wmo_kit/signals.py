@@ -32,5 +32,9 @@ def raise_stop(number: int, _frame: FrameType | None = None) -> NoReturn:
     Itself a handler. A second Ctrl-C must not cut the clean-up that the first one began.
     """
     for other in STOPPING:
-        signal.signal(other, signal.SIG_IGN)
+        signal.signal(other, _pass)  # not SIG_IGN: Python complains aloud of one that has come already
     raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
+
+
+def _pass(_number: int, _frame: FrameType | None) -> None:
+    pass

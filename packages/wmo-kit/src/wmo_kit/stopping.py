@@ -3,6 +3,7 @@
 The default, an exception at whatever line the main thread is on, would leave children behind when it hits clean-up.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,11 +14,46 @@ from wmo_kit.errors import Cancelled
 from wmo_kit.signals import handle_stopping, raise_stop, restore
 
 
-class Stop:
-    """Whether, and by which signal, work was asked to stop. `event` is what running work looks at."""
+class Asked:
+    """A flag that a signal handler may set, and a pipe that wakes who waits for it.
+
+    No threading.Event: its lock may be held by the very thread that the handler interrupts, say by the handler of a
+    signal just before, and then both wait for ever.
+    """
 
     def __init__(self) -> None:
-        self.event = threading.Event()
+        self._set = False
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+
+    def set(self) -> None:
+        """Set it. Safe in a signal handler."""
+        self._set = True
+        self.wake()
+
+    def is_set(self) -> bool:
+        """Say whether it is set."""
+        return self._set
+
+    def wake(self) -> None:
+        """End the `wait`."""
+        os.write(self._write, b".")
+
+    def wait(self) -> None:
+        """Wait until it is set, or woken. In one thread, once."""
+        os.read(self._read, 1)
+
+    def close(self) -> None:
+        """Close the pipe; nobody may wait or set it any more."""
+        os.close(self._read)
+        os.close(self._write)
+
+
+class Stop:
+    """Whether, and by which signal, work was asked to stop. `event` is the flag that running work looks at."""
+
+    def __init__(self) -> None:
+        self.event = Asked()
         self.number: int | None = None
         """The first signal; None before."""
         self._asked_at = 0.0
@@ -25,17 +61,16 @@ class Stop:
         self._actions: list[Callable[[], object]] = []
 
     def ask(self, number: int, _frame: FrameType | None = None) -> None:
-        """Note a signal (a signal handler, so it only notes)."""
+        """Note a signal; only the first counts. A signal handler: it takes no lock."""
         if self.number is None:
-            self.number = number
-            self._asked_at = time.monotonic()
-        self.event.set()
+            self._asked_at, self.number = time.monotonic(), number
+            self.event.set()
 
     @contextmanager
     def calling(self, action: Callable[[], object]) -> Iterator[None]:
         """Have `action`, say the `close` of a sandbox, called where a stop is asked for in the block, or was before.
 
-        It runs in a thread of its own, or here; once.
+        It runs in a thread of its own, or here, and may be called twice.
         """
         with self._lock:
             self._actions.append(action)
@@ -48,10 +83,10 @@ class Stop:
                 self._actions.remove(action)
 
     def call_when_asked(self) -> None:
-        """Wait for the event, then call the actions (a thread of its own)."""
+        """Wait for the event, then call the actions (a thread of its own). Ends as well where the event is woken."""
         self.event.wait()
         with self._lock:
-            for action in self._actions:
+            for action in self._actions if self.event.is_set() else ():
                 action()
 
     def raise_if_asked(self) -> None:
@@ -95,8 +130,9 @@ def deferred_signals() -> Iterator[Stop]:
         stop.raise_if_asked()
         raise
     finally:
-        stop.event.set()
+        stop.event.wake()
         caller.join()
         if stop.number is None:
             restore(before)
+        stop.event.close()
     stop.raise_if_asked()

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event
 from typing import Protocol
 
 from wmo_contracts.episode import EpisodeResult, ModelRef, SandboxMode
@@ -15,6 +14,7 @@ from wmo_episode.runtimes import runtime_for, vendored_runtime
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import HarnessSpec, parse_tree
 from wmo_kit.atomic import write_text_atomic
+from wmo_kit.child import Flag
 from wmo_kit.config import Config, Endpoint
 from wmo_kit.errors import Missing, Transient
 from wmo_kit.log import Log
@@ -36,7 +36,7 @@ class Desk:
     workspace: Path
     sandbox: Sandbox
     folder: Path
-    cancel: Event
+    cancel: Flag
 
 
 class Agent(Protocol):

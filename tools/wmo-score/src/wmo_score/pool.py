@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from threading import Event
 
 from wmo_contracts.score import CellDocument
+from wmo_kit.child import Flag
 from wmo_kit.errors import Cancelled, Transient
 
 from wmo_score.matrix import Trial
@@ -24,7 +25,7 @@ def run_trials(
     run: Callable[[Trial], CellDocument],
     *,
     jobs: int,
-    stop: Event,
+    stop: Flag,
     on_cell: Callable[[CellDocument], None],
 ) -> Finished:
     """Run `due` on `jobs` threads, in order. `run` raises Transient for no verdict, Cancelled when `stop` cut it short.
