@@ -163,13 +163,15 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
     attempts: str = "",
     seed: str = "",
     max_rejections: str = "",
+    max_cost: str = "",
+    max_tokens: str = "",
     jobs: str = "",
 ) -> None:
     """Run the loop to its end, or resume it where it stopped; ends with the table."""
     asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
     if not (Path(run) / "run.json").exists():
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
-    asked["max-consecutive-rejections"] = max_rejections
+    asked |= {"max-consecutive-rejections": max_rejections, "max-cost": max_cost, "max-tokens": max_tokens}
     options = [part for name, value in asked.items() if value for part in (f"--{name}", value)]
     document("wmo-state", "init", run, *options)
     hold(run, jobs)

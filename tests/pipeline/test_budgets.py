@@ -64,3 +64,46 @@ def test_tokens_and_cost_stand_in_the_cells_and_add_up(place, tmp_path):
     assert view["spent"]["timings"].keys() == {"proposer", "verifier", "worker"}
     assert view["settings"]["worker"]["price_cached"] == 1
     assert place("wmo-state verify run").returncode == 0
+
+
+def test_a_run_stops_at_its_budget_with_the_boundary_in_hand_committed(place):
+    assert place(f"{INIT} --slots 3 --max-cost 0.01").returncode == 0
+    loop = "while true; do wmo-score --run run || exit; wmo-propose --run run || exit; done"
+    done = place(loop)
+    total = 4 * TRIAL_COST + TURN_COST  # the turn went over the limit; its candidate is scored all the same
+    assert done.returncode == 75
+    assert f"reached its budget: cost {total:.6f} of 0.01 (worker {4 * TRIAL_COST:.6f}, " in done.stderr
+    assert "/run --max-cost N' (a number, or never)" in done.stderr
+    assert [outcome["kind"] for outcome in status(place)["outcomes"]] == ["scored", "scored"]
+    assert place("wmo-propose --run run").returncode == 75
+
+    raised = place(f"wmo-state init run --max-cost never --max-tokens {status(place)['spent']['worker']['calls']}")
+    assert "max cost, now never, max tokens, now 4" in raised.stderr
+    done = place("wmo-propose --run run")
+    assert (done.returncode, "of 4 tokens (worker 4400, proposer 42000)" in done.stderr) == (75, True)
+    assert place("wmo-state init run --max-tokens 1000000 && wmo-propose --run run").returncode == 0
+    assert place("wmo-score --run run").returncode == 0
+
+
+def test_a_limit_of_cost_needs_prices_and_new_prices_are_taken(place, tmp_path):
+    toml = tmp_path / "wmo.toml"
+    priced = toml.read_text()
+    toml.write_text("".join(line for line in priced.splitlines(keepends=True) if not line.startswith("price_")))
+    refused = place(f"{INIT} --slots 1 --max-cost 1")
+    assert (refused.returncode, "'priced' at 'http://127.0.0.1" in refused.stderr) == (78, True)
+    assert place(f"{INIT} --slots 1 --max-tokens 9").returncode == 0
+    toml.write_text(priced)
+    done = place("wmo-state init run --max-cost 1")
+    assert "the prices of the worker, the prices of the proposer, max cost, now 1.0" in done.stderr
+    assert place("wmo-state init run").returncode == 0
+    for bad in ("--max-cost 0", "--max-cost nan", "--max-tokens 1.5", "--max-tokens 0"):
+        assert place(f"wmo-state init run {bad}").returncode == 2
+
+
+def test_a_budget_without_reported_tokens_is_no_budget(place, tmp_path):
+    with endpoint(lambda number, body: {**plan(number, body), "usage": None}) as silent:
+        text = "".join(TOML.format(role=role, url=silent.url) for role in ("worker", "proposer"))
+        (tmp_path / "wmo.toml").write_text(text)
+        assert place(f"{INIT} --slots 1 --max-tokens 9 && wmo-score --run run").returncode == 0
+        done = place("wmo-propose --run run")
+    assert (done.returncode, "the worker's endpoint reports no tokens" in done.stderr) == (78, True)

@@ -101,6 +101,11 @@ class EndpointSettings(Part):
     price_cached: Price = None
 
     @property
+    def priced(self) -> bool:
+        """True where it is known what this endpoint costs; the offline model costs nothing."""
+        return self.price_in is not None or self.simulated
+
+    @property
     def simulated(self) -> bool:
         """True for the offline model, started by a tool itself ("offline") or by the user (known by its name)."""
         return self.base_url == "offline" or self.model.startswith("offline-")
@@ -121,6 +126,7 @@ class RunSettings(Part):
     """The frozen configuration of a run. `suite` is relative to the run's own folder; `seed` is what the user named.
 
     `max_consecutive_rejections`: after so many rejected proposals in a row no other is bought; None is no limit.
+    `max_cost` and `max_tokens`: what the models of the whole run may use before no other proposal is bought.
     """
 
     seed: str
@@ -135,6 +141,8 @@ class RunSettings(Part):
     worker: ModelSettings
     proposer_model: ModelSettings
     max_consecutive_rejections: Annotated[int, Field(ge=1)] | None = None
+    max_cost: Annotated[float, Field(gt=0)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
 
     @property
     def simulated(self) -> bool:

@@ -59,6 +59,10 @@ class Locked(Transient):
     """Another process works on this run."""
 
 
+class BudgetReached(Transient):
+    """A run used what it may use; it goes on once its limit is raised."""
+
+
 class Conflict(WmoError):
     """Configuration contradicts the record or itself."""
 

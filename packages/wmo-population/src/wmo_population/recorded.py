@@ -7,8 +7,9 @@ from pathlib import Path
 
 from wmo_contracts.run import RunSettings
 from wmo_harness.source_tree import tree_hash
-from wmo_kit.errors import BadDocument, Conflict, Missing
+from wmo_kit.errors import BadDocument, BudgetReached, Conflict, Missing
 
+from wmo_population.budget import raise_it, reached, unknown
 from wmo_population.durable import remove_directory
 from wmo_population.events import check_events
 from wmo_population.evidence import REMEDY, read_source
@@ -16,6 +17,7 @@ from wmo_population.layout import RunLayout
 from wmo_population.lock import RunLock
 from wmo_population.run_record import read_settings
 from wmo_population.slots import rejections_in_a_row
+from wmo_population.spending import run_spending
 from wmo_population.state import PopulationRunState
 from wmo_population.steps import OtherPlan, Plan, Run, check_plan
 from wmo_population.turns import check_pending_turn
@@ -42,6 +44,26 @@ class RecordedRun(Run):
                 f"run '{run_dir}' has stopped: {in_a_row} proposals in a row were rejected, its limit is {limit}, and "
                 f"another would be paid for, too: see why in '{last}'; to go on, raise the limit: "
                 f"'wmo-state init {run_dir} --max-consecutive-rejections {in_a_row + limit}' (a number, or never)"
+            )
+
+    def refuse_over_budget(self) -> None:
+        """Raise BudgetReached where the run's models have used what its record allows them, whatever is left to do.
+
+        Raises Conflict where a budget cannot be kept, for an endpoint reports no tokens; BadDocument, OSError.
+        """
+        run_dir, settings = self.layout.run_dir, self.settings
+        if settings.max_cost is None and settings.max_tokens is None:
+            return
+        spent = run_spending(self.layout, self.state.consumed)
+        if found := reached(settings, spent):
+            raise BudgetReached(
+                f"run '{run_dir}' has reached its budget: {found}; what was in hand is finished and committed; to go "
+                f"on, raise it: {raise_it(settings, run_dir)}"
+            )
+        if role := unknown(settings, spent):
+            raise Conflict(
+                f"run '{run_dir}' has a budget that cannot be kept: the {role}'s endpoint reports no tokens; to go on "
+                f"without one: {raise_it(settings, run_dir)}"
             )
 
 

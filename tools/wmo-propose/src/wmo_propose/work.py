@@ -49,8 +49,8 @@ def run(log: Log, run_dir: Path, *, vendor: Path | None, proposer: str | None, a
     """Make the next slot's proposal and print its wmo.candidate/1.
 
     Raises Negative after a rejection was committed and printed; Conflict where something else comes next, or nothing
-    may after as many rejections in a row as the run allows; Transient
-    where the proposer's model failed, with nothing consumed; and what the run, the vendored pi and node raise.
+    may after as many rejections in a row as the run allows; BudgetReached where its models used what they may;
+    Transient where the proposer's model failed, with nothing consumed; and what the run, pi and node raise.
     """
     with open_run(run_dir.absolute()) as opened:  # its folders are mounted: a relative path would depend on who mounts
         _expect_propose(opened)
@@ -59,6 +59,7 @@ def run(log: Log, run_dir: Path, *, vendor: Path | None, proposer: str | None, a
         document = _settle(opened)
         if document is None:
             opened.refuse_after_rejections()
+            opened.refuse_over_budget()
             document = _propose(log, opened, settings, config)
     emit(document)
     if isinstance(document, RejectionDocument):

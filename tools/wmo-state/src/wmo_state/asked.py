@@ -17,6 +17,8 @@ from wmo_kit.config import Config, Roles, load_config, models_source
 from wmo_kit.documents import read_document
 from wmo_kit.errors import Usage
 
+from wmo_state.budget import Budget, read_budget
+
 Limit = int | Literal["never"]
 """How many rejections in a row stop a run."""
 
@@ -47,6 +49,7 @@ class Asked:
     sandbox: SandboxMode | None
     proposer: ProposerSettings | None
     max_rejections: Limit | None
+    budget: Budget
     roles: Roles
     models_source: str
 
@@ -64,6 +67,8 @@ def ask(
     proposer: str | None,
     argv: tuple[str, ...],
     max_rejections: str | None,
+    max_cost: str | None,
+    max_tokens: str | None,
 ) -> Asked:
     """Resolve the options. Raises Usage, BadDocument, Missing, Negative (a vendored pi that is changed), OSError."""
     config = load_config()
@@ -78,6 +83,7 @@ def ask(
         sandbox=cast("SandboxMode | None", sandbox),
         proposer=_proposer(proposer, argv),
         max_rejections=None if max_rejections is None else _limit(max_rejections),
+        budget=read_budget(max_cost, max_tokens),
         roles=config.roles,
         models_source=models_source(),
     )

@@ -34,6 +34,8 @@ def command() -> None:
     metavar="N|never",
     help="Buy no other proposal after N rejected ones in a row. Default: never.",
 )
+@click.option("--max-cost", metavar="X|never", help="Buy no other proposal once the models cost X. Default: never.")
+@click.option("--max-tokens", metavar="N|never", help="The same for N tokens, of prompts and replies. Default: never.")
 @click.argument("argv", metavar="[-- ARGV...]", nargs=-1)
 @click.pass_obj
 def init(  # noqa: PLR0917  one parameter an option
@@ -48,13 +50,15 @@ def init(  # noqa: PLR0917  one parameter an option
     sandbox: str | None,
     proposer: str | None,
     max_rejections: str | None,
+    max_cost: str | None,
+    max_tokens: str | None,
     argv: tuple[str, ...],
 ) -> None:
     """Make a run, or check that one is what the options say, and print it (wmo.run/1).
 
     A new run needs --seed, --suite and --slots. On a run that is there the record wins: what is not said stays, more
-    --slots extend it, a higher --max-consecutive-rejections lets it go on, anything else that differs is exit 78. ARGV
-    is the command of --proposer command.
+    --slots extend it, a higher --max-consecutive-rejections lets it go on, another --max-cost or --max-tokens and new
+    prices are recorded, anything else that differs is exit 78. ARGV is the command of --proposer command.
 
     Example: wmo-state init runs/demo --seed pi --suite suites/starter --slots 4
     """
@@ -73,6 +77,8 @@ def init(  # noqa: PLR0917  one parameter an option
         proposer=proposer,
         argv=argv,
         max_rejections=max_rejections,
+        max_cost=max_cost,
+        max_tokens=max_tokens,
     )
     run_init(run, asked, log)
 

@@ -20,6 +20,10 @@ from wmo_state.asked import Asked
 from wmo_state.new_run import check_new
 from wmo_state.settings import adopted_settings, fresh_settings, reconcile
 
+LIMITS = ("max_consecutive_rejections", "max_cost", "max_tokens")
+ROLES = {"worker": "worker", "proposer_model": "proposer"}
+"""The settings that may change besides the number of slots: limits, and models by their prices."""
+
 
 def run_init(run: Path, asked: Asked, log: Log) -> None:
     """Make or check the run and print wmo.run/1. The same call again changes nothing.
@@ -76,10 +80,13 @@ def _go_on(run: Path, asked: Asked) -> str:
     if settings == recorded:
         return "as recorded"
     write_settings(run, settings)
-    if settings.iterations == recorded.iterations:
-        limit = settings.max_consecutive_rejections or "never"
-        return f"rejections in a row that stop it are now: {limit}"
-    return f"extended from {recorded.iterations} to {settings.iterations} slots"
+    if settings.iterations != recorded.iterations:
+        return f"extended from {recorded.iterations} to {settings.iterations} slots"
+    return "as recorded, but for " + ", ".join(
+        f"{name.replace('_', ' ')}, now {value or 'never'}" if name in LIMITS else f"the prices of the {ROLES[name]}"
+        for name, value in settings
+        if value != getattr(recorded, name)
+    )
 
 
 def _adopt(run: Path, state: PopulationRunState, asked: Asked) -> RunSettings:

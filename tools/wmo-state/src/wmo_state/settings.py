@@ -1,6 +1,7 @@
 """The frozen settings of a run: made of what is asked, held against what is asked later. Pure."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from wmo_contracts.run import ModelSettings, ProposerSettings, RunSettings
 from wmo_contracts.score import RewardMode, ScoreReport, ScoreRequest
@@ -10,6 +11,7 @@ from wmo_kit.config import Roles
 from wmo_kit.errors import Conflict, Usage
 
 from wmo_state.asked import Asked, Limit, Seed
+from wmo_state.budget import check_prices_known, with_new_prices, without_prices
 
 DEFAULT_ATTEMPTS = 1
 REMEDY = "leave the option out, or use a new run directory"
@@ -34,7 +36,7 @@ def adopted_settings(asked: Asked, seed: SourceTree, report: ScoreReport) -> Run
 
 
 def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
-    """Give the settings to go on with: the recorded ones, with more iterations or a higher limit where that is asked.
+    """Give the settings to go on with: the recorded ones, with more iterations, other limits or new prices where asked.
 
     Raises Conflict that names both values where something else differs.
     """
@@ -43,7 +45,9 @@ def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
     for role, was, wanted in _model_differences(recorded, asked):
         remedy = f"{asked.models_source}, or use a new run directory"
         raise Conflict(f"model of the {role}: the run has '{was}', configured is '{wanted}': {remedy}")
-    grown: dict[str, int | None] = {}
+    grown: dict[str, Any] = asked.budget.over(recorded.model_dump())
+    grown["worker"] = with_new_prices(recorded.worker, asked.roles.worker.settings())
+    grown["proposer_model"] = with_new_prices(recorded.proposer_model, asked.roles.proposer.settings())
     if asked.iterations is not None:
         if asked.iterations < recorded.iterations:
             raise _shrunk("--slots", str(recorded.iterations), str(asked.iterations), "a run only grows")
@@ -54,7 +58,10 @@ def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
             option = "--max-consecutive-rejections"
             raise _shrunk(option, str(limit or "never"), str(asked.max_rejections), "a limit is only raised")
         grown["max_consecutive_rejections"] = higher
-    return recorded.model_copy(update=grown)
+    settings = recorded.model_copy(update=grown)
+    if settings != recorded:
+        check_prices_known(settings)
+    return settings
 
 
 def _shrunk(option: str, was: str, wanted: str, rule: str) -> Conflict:
@@ -95,7 +102,7 @@ def _model_differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[st
         ("worker", recorded.worker, asked.roles.worker.settings(), unsaid.worker.settings()),
         ("proposer", recorded.proposer_model, asked.roles.proposer.settings(), unsaid.proposer.settings()),
     ):
-        if wanted not in (was, default):
+        if wanted != default and without_prices(wanted) != without_prices(was):
             yield role, _show_model(was), _show_model(wanted)
 
 
@@ -110,7 +117,7 @@ def _show_model(model: ModelSettings) -> str:
 def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: RewardMode) -> RunSettings:
     if asked.suite_name is None or asked.iterations is None:
         raise Usage("a run without a record needs --suite and --slots")
-    return RunSettings(
+    settings = RunSettings(
         seed=seed.name,
         seed_tree_hash=tree_hash(seed.tree),
         seed_doc_hash=doc_hash(parse_tree(seed.tree)),
@@ -123,4 +130,7 @@ def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: Rewa
         worker=asked.roles.worker.settings(),
         proposer_model=asked.roles.proposer.settings(),
         max_consecutive_rejections=_recorded_limit(asked.max_rejections),
+        **asked.budget.over({}),
     )
+    check_prices_known(settings)
+    return settings
