@@ -3,9 +3,10 @@
 PYTHON ?= python3
 RUN    ?= runs/demo
 
-# SUITE, SLOTS, ATTEMPTS, SEED, MAX_REJECTIONS: what is not given has its default (tasks.py) in a new run, its record in an old one.
+# SUITE, SLOTS, ATTEMPTS, SEED, MAX_REJECTIONS, MAX_COST, MAX_TOKENS: what is not given has its default (tasks.py) in a new run, its record in an old one.
 OPTIONS = $(call option,suite,SUITE) $(call option,slots,SLOTS) $(call option,attempts,ATTEMPTS) \
-	$(call option,seed,SEED) $(call option,jobs,JOBS) $(call option,max-rejections,MAX_REJECTIONS)
+	$(call option,seed,SEED) $(call option,jobs,JOBS) $(call option,max-rejections,MAX_REJECTIONS) \
+	$(call option,max-cost,MAX_COST) $(call option,max-tokens,MAX_TOKENS)
 
 # $(call quoted,NAME): the variable's text as one word for the shell, as it was given: not expanded by make, whatever is in it.
 quoted = '$(subst ','\'',$(value $(1)))'
@@ -21,7 +22,7 @@ DEV     := $(VENV)/.dev-stamp
 PI      := vendor/runtime/stamp.json
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run status best test check bench lock schemas clean
+.PHONY: help setup run plan status best test check bench lock schemas clean
 
 help: ## Print this help
 	@echo 'wmo improves the harness of an agent (prompt, limits, skills, source) while the model stays fixed.'
@@ -29,13 +30,17 @@ help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi (the defaults; or SEED=baseline), JOBS=n,'
-	@echo '  MAX_REJECTIONS=n (stop after n rejected proposals in a row, each of which was paid for; default: never)'
+	@echo '  MAX_REJECTIONS=n (stop after n rejected proposals in a row, each of which was paid for; default: never),'
+	@echo '  MAX_COST=x and MAX_TOKENS=n (stop when the models have used so much; default: never),'
 	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 
 setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)
 
 run: $(RUNTIME) $(PI) ## Run the loop to its end, or resume it: seed, then SLOTS candidates
 	@exec $(BIN)/invoke run --run=$(call quoted,RUN) $(OPTIONS)
+
+plan: $(RUNTIME) $(PI) ## Say what make run would ask of the models, before any spending
+	@exec $(BIN)/invoke plan --run=$(call quoted,RUN) $(OPTIONS)
 
 status: $(RUNTIME) ## Show the table of RUN
 	@exec $(BIN)/invoke status --run=$(call quoted,RUN)

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ from rich.table import Table
 
 BIN = Path(sys.executable).parent
 REJECTED = 1
+USAGE = 2
 NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1"}
 """What a new run gets where the user names nothing else. A run that is there keeps its record."""
 
@@ -169,12 +171,50 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
 ) -> None:
     """Run the loop to its end, or resume it where it stopped; ends with the table."""
     asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
-    if not (Path(run) / "run.json").exists():
+    if not recorded(run):
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
     asked |= {"max-consecutive-rejections": max_rejections, "max-cost": max_cost, "max-tokens": max_tokens}
-    options = [part for name, value in asked.items() if value for part in (f"--{name}", value)]
-    document("wmo-state", "init", run, *options)
+    document("wmo-state", "init", run, *as_options(asked))
     hold(run, jobs)
+
+
+@task
+def plan(  # noqa: PLR0917  one option each on the command line, run's own
+    _: Context,
+    run: str = "runs/demo",
+    suite: str = "",
+    slots: str = "",
+    attempts: str = "",
+    seed: str = "",
+    max_rejections: str = "",
+    max_cost: str = "",
+    max_tokens: str = "",
+    jobs: str = "",
+) -> None:
+    """Say what a run, or what is left of it, would ask of the models; makes nothing. JOBS changes nothing of it."""
+    del max_rejections, jobs
+    asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
+    budget = {"max-cost": max_cost, "max-tokens": max_tokens}
+    if not recorded(run):
+        asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
+        with tempfile.TemporaryDirectory(prefix="wmo-plan-") as temp:
+            document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget))
+            document("wmo-score", "--run", f"{temp}/run", "--dry-run")
+        return
+    if said := [name for name, value in (asked | budget).items() if value]:
+        print(f"run '{run}' is planned as it is recorded: leave out {', '.join(said)}", file=sys.stderr)
+        raise Exit(code=USAGE)
+    document("wmo-score", "--run", run, "--dry-run")
+
+
+def recorded(run: str) -> bool:
+    """Say whether a run is there."""
+    return (Path(run) / "run.json").exists()
+
+
+def as_options(asked: dict[str, str]) -> list[str]:
+    """Give the options that are said."""
+    return [part for name, value in asked.items() if value for part in (f"--{name}", value)]
 
 
 @task

@@ -107,3 +107,43 @@ def test_a_budget_without_reported_tokens_is_no_budget(place, tmp_path):
         assert place(f"{INIT} --slots 1 --max-tokens 9 && wmo-score --run run").returncode == 0
         done = place("wmo-propose --run run")
     assert (done.returncode, "the worker's endpoint reports no tokens" in done.stderr) == (78, True)
+
+
+def test_a_plan_says_what_will_be_paid_for_and_whether_the_budget_does(place, tmp_path, root):
+    assert place(f"{INIT} --slots 5 --max-tokens 100000").returncode == 0
+    text = (tmp_path / "wmo.toml").read_text()
+    (tmp_path / "wmo.toml").write_text(text.replace('model = "priced"\n', 'model = "priced"\ncontext_window = 8000\n'))
+    before = sorted(tmp_path.rglob("*"))
+    first = json.loads(place("wmo-score --run run --dry-run").stdout)
+    assert (first["schema"], first["slots"]) == ("wmo.plan/1", 5)
+    assert (first["worker"]["jobs"], first["proposer"]["jobs"]) == (12, 5)
+    assert first["worker"]["worst_case"] == {
+        "calls": 12 * 40,
+        "prompt_tokens": 12 * 40 * 8000,
+        "completion_tokens": 12 * 40 * 4096,
+        "cost": pytest.approx(12 * 40 * (8000 * 2 + 4096 * 10) / 1e6),
+    }
+    assert first["proposer"]["worst_case"]["completion_tokens"] == 5 * 60 * 16_384
+    assert (first["worker"]["estimate"], "nothing is scored yet" in first["warnings"][0]) == (None, True)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert place("wmo-score --run run && wmo-propose --run run && wmo-score --run run").returncode == 0
+
+    done = place("wmo-score --run run --dry-run")
+    after = json.loads(done.stdout)
+    assert (after["slots"], after["worker"]["jobs"]) == (4, 8)
+    assert after["worker"]["estimate"]["cost"] == pytest.approx(8 * TRIAL_COST)
+    assert after["proposer"]["estimate"]["cost"] == pytest.approx(4 * TURN_COST)
+    used, slot = 4 * 1100 + 42_000, 2 * 1100 + 42_000
+    assert used + slot < 100_000 < used + 2 * slot
+    assert "tokens 46400 of 100000 are used, and about 2 of 4 slots fit in the rest" in after["warnings"][0]
+    assert after["warnings"][0] in done.stderr
+    made = place(f"invoke -r {root} plan --run {tmp_path}/other --suite $SUITE --seed baseline --slots 1")
+    assert (made.returncode, (tmp_path / "other").exists()) == (0, False), made.stderr
+    assert "6 trials: at most 240 calls" in made.stderr
+    assert place(f"invoke -r {root} plan --run {tmp_path}/run --slots 9").returncode == 2
+
+
+def test_the_scoring_of_a_harness_can_be_planned_too(place):
+    done = place("wmo-vendor tree --seed baseline | wmo-score - --suite $SUITE --task greet --attempts 3 --dry-run")
+    assert json.loads(done.stdout)["worker"]["worst_case"]["calls"] == 3 * 40, done.stderr
+    assert place("wmo-score --suite $SUITE --agent oracle --dry-run").returncode == 2

@@ -7,6 +7,7 @@ from wmo_contracts.candidate import CandidateDocument, RejectionDocument
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
 from wmo_contracts.exchanges import ExchangesDocument
 from wmo_contracts.harness import HarnessDocument
+from wmo_contracts.plan import PlanDocument
 from wmo_contracts.run import RunCheckDocument, RunDocument
 from wmo_contracts.score import CellDocument, ScoreDocument
 from wmo_contracts.vendor import ManifestCheckDocument, MaterializedDocument
@@ -24,6 +25,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     ManifestCheckDocument,
     RunDocument,
     RunCheckDocument,
+    PlanDocument,
 )
 
 

@@ -5,6 +5,9 @@ from pathlib import Path
 from wmo_contracts.run import RunSettings, Spending
 
 ROLES = ("worker", "proposer")
+TURN_CALLS = 60
+TURN_OUTPUT_TOKENS = 16_384
+"""Both are design 6's for one turn of the proposer `pi`."""
 
 
 def reached(settings: RunSettings, spent: Spending) -> str:

@@ -54,6 +54,14 @@ def run_spending(layout: RunLayout, consumed: int) -> Spending:
     return add_up(slot_spending(layout, slot) for slot in range(consumed + 1))
 
 
+def counted(layout: RunLayout, consumed: int) -> tuple[int, int]:
+    """Give how many trials and how many turns of `run_spending` told their usage. Raises BadDocument, OSError."""
+    slots = range(consumed + 1)
+    trials = sum(cell.usage is not None for slot in slots for cell in _cells(layout, slot))
+    turns = sum(_usage(events, path).calls > 0 for slot in slots for events, path in _turns(layout, slot))
+    return trials, turns
+
+
 def _cells(layout: RunLayout, slot: int) -> Iterator[CellDocument]:
     for path in sorted(layout.candidate_dir(slot).glob(f"trials/*/attempt-*/{CELL}")):
         with reading(f"slot {slot}", path):

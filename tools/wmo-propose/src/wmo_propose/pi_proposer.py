@@ -13,6 +13,7 @@ from wmo_harness.tool_policy import tool_specs
 from wmo_kit.stopping import Stop
 from wmo_models.provider import Provider
 from wmo_models.recording import RecordingProvider
+from wmo_population.budget import TURN_CALLS, TURN_OUTPUT_TOKENS
 from wmo_suites.box import Bind
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.sandbox import Sandbox
@@ -22,11 +23,8 @@ from wmo_propose.turn import TURN_WALL_S, Turn
 from wmo_propose.workspace import Workspace
 
 TOOLS = ("bash", "read_file", "submit")
-MAX_TURNS = 60
-MAX_OUTPUT_TOKENS = 16_384
-"""Both are design 6's for one proposer turn."""
 MAX_ENV_ACTIONS = 200
-"""pi may make several tool calls a turn, so this is above MAX_TURNS."""
+"""pi may make several tool calls a turn, so this is above TURN_CALLS."""
 COMMAND_TIMEOUT_S = 120.0
 INSIDE = "/app"
 MESSAGE = (
@@ -55,8 +53,8 @@ class PiProposer:
             system=files("wmo_propose").joinpath("data", "SYSTEM.md").read_text("utf-8"),
             runtime=runtime_dir(self.vendor_dir),
             limits=Limits(
-                max_turns=MAX_TURNS,
-                max_output_tokens=MAX_OUTPUT_TOKENS,
+                max_turns=TURN_CALLS,
+                max_output_tokens=TURN_OUTPUT_TOKENS,
                 max_env_actions=MAX_ENV_ACTIONS,
                 timeout_s=TURN_WALL_S,
                 context_window=self.context_window,

@@ -41,8 +41,8 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
     With `keep`, source/ and trials/ go there, and finished cells that are there already are kept; else nothing stays.
     Raises Usage, BadDocument, Missing, Locked (the folder to keep is in use), Transient (75), OSError.
     """
-    tasks = _tasks(options)
-    contender = _contender(harness, options)
+    tasks = chosen_tasks(options)
+    contender = contender_of(harness, options)
     config = load_config(flags={"vendor": options.vendor})
     worker = config.roles.worker
     conditions = Conditions(
@@ -71,14 +71,16 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
     return score_document(contender.name, report, simulated=simulated)
 
 
-def _tasks(options: Options) -> Sequence[Task]:
+def chosen_tasks(options: Options) -> Sequence[Task]:
+    """Give the tasks that the options name. Raises Usage, BadDocument, Missing."""
     if options.suite is None:
         raise Usage("no suite: name the folder of tasks with '--suite DIR', or a run with '--run RUN'")
     suite = load_suite(options.suite)
     return select(suite, options.tasks) if options.tasks else suite
 
 
-def _contender(harness: str | None, options: Options) -> Contender:
+def contender_of(harness: str | None, options: Options) -> Contender:
+    """Give who is to be scored. Raises Usage, BadDocument, OSError."""
     if options.agent in ("oracle", "nop"):
         if harness is not None:
             raise Usage(f"'--agent {options.agent}' needs no harness: leave out '{harness}'")

@@ -30,10 +30,11 @@ Examples:
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep source and trials here; finished cells stay.")
 @click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="How tools are confined.  [default: bwrap]")
 @click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes.  [default: raw]")
+@click.option("--dry-run", is_flag=True, help="Print what would be paid for (wmo.plan/1), and ask no model.")
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
 @common_options("wmo-score")
 @click.pass_obj
-def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, **flags: object) -> None:
+def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, dry_run: bool, **flags: object) -> None:
     """Score HARNESS (a wmo.harness/1 document, - for stdin) on a suite of tasks; print wmo.score/1.
 
     Every task is attempted by the harness's agent in a fresh sandbox and graded by the task's verifier. --agent oracle
@@ -41,13 +42,22 @@ def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, *
 
     With --run, what is due in a run is scored under the run's recorded settings: finished trials are kept, only missing
     ones run, and the boundary is committed. Exit 75 where a verifier gave no reward or the model failed.
+
+    With --dry-run nothing is scored: trials, worst case and, by what earlier trials used, an estimate are printed, with
+    a warning where the run's budget cannot finish its slots.
     """
     from wmo_kit.documents import emit
 
     from wmo_score.options import from_flags
 
     options = from_flags(flags)
-    if run_dir is None:
+    if dry_run:
+        from wmo_score.dry_run import plan_harness, plan_run
+
+        if run_dir is not None and harness is not None:
+            raise Usage(f"'--run' plans for the run's own candidates: leave out '{harness}'")
+        emit(plan_harness(log, harness, options) if run_dir is None else plan_run(log, run_dir, options), output)
+    elif run_dir is None:
         from wmo_score.adhoc import score_harness
 
         emit(score_harness(log, harness, options), output)

@@ -1,0 +1,49 @@
+"""What is still to be paid for, said before it is (`wmo.plan/1`)."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from wmo_contracts.base import Document, Part
+from wmo_contracts.episode import Usage
+from wmo_contracts.run import Spending
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class WorstCase(Part):
+    """The most that a model can be asked for. `prompt_tokens` is None where no context window is configured.
+
+    `cost` is None where no price or no context window is.
+    """
+
+    calls: Count
+    prompt_tokens: Count | None
+    completion_tokens: Count
+    cost: float | None
+
+
+class RolePlan(Part):
+    """What a role's model will do: `jobs` trials, or turns of the proposer. `estimate` is None before the first one."""
+
+    jobs: Count
+    worst_case: WorstCase
+    estimate: Usage | None = None
+
+
+class PlanDocument(Document):
+    """`wmo.plan/1`: what `wmo-score --dry-run` prints; nothing is asked of a model for it.
+
+    `proposer` is None where no model of ours proposes, `spent` outside a run. `slots` are those still to be proposed
+    for. Candidates to come are taken to have the limits of the harness in hand.
+    """
+
+    SCHEMA: ClassVar[str] = "wmo.plan/1"
+
+    slots: Count
+    worker: RolePlan
+    proposer: RolePlan | None = None
+    spent: Spending | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,92 @@
+"""`wmo-score --dry-run`: what is to be paid for, before it is. Reads only, without the lock; asks no model."""
+
+import os
+from pathlib import Path
+
+from wmo_contracts.episode import Usage
+from wmo_contracts.plan import PlanDocument
+from wmo_contracts.run import ModelSettings, RunSettings
+from wmo_episode.documents import KIT_MODEL_CALLS
+from wmo_harness.surfaces import HarnessSpec, parse_tree
+from wmo_kit.config import Config, RoleModel, load_config
+from wmo_kit.errors import Usage as WrongUsage
+from wmo_kit.log import Log
+from wmo_population.budget import TURN_CALLS, TURN_OUTPUT_TOKENS
+from wmo_population.evidence import read_source
+from wmo_population.layout import RunLayout
+from wmo_population.recorded import require_settings
+from wmo_population.slots import next_step
+from wmo_population.spending import counted, run_spending
+from wmo_population.state import PopulationRunState
+from wmo_population.trials import CELL
+
+from wmo_score.adhoc import chosen_tasks, contender_of
+from wmo_score.forecast import Job, budget_warnings, in_words, role_plan
+from wmo_score.options import Options, refuse_conflicts
+
+
+def plan_run(log: Log, run_dir: Path, options: Options) -> PlanDocument:
+    """Plan what is left of a run, and say it. Raises Missing, Conflict, BadDocument, OSError."""
+    settings, config = require_settings(run_dir), load_config()
+    refuse_conflicts(options, run_dir, settings)
+    state = PopulationRunState(run_dir)
+    layout, consumed = state.layout, state.consumed
+    pending = os.path.lexists(layout.pending(consumed))
+    step = next_step(consumed, settings.iterations, pending=pending)
+    in_hand = step.step in ("score-seed", "score")
+    due = _missing_trials(layout, consumed, settings) if in_hand else 0
+    slots = settings.iterations + 1 - consumed - in_hand
+    trials = due + slots * len(settings.request.task_ids) * settings.request.attempts
+    spec = parse_tree(read_source(layout, consumed if in_hand else 0))
+    spent = run_spending(layout, consumed)
+    told_trials, told_turns = counted(layout, consumed)
+    proposes = settings.proposer.kind == "pi"
+    turn = _job(config.roles.proposer, settings.proposer_model, TURN_CALLS, TURN_OUTPUT_TOKENS)
+    plan = PlanDocument(
+        slots=slots,
+        worker=role_plan(_trial(config, settings.worker, spec), trials, spent.worker, told_trials),
+        proposer=role_plan(turn, slots, spent.proposer, told_turns) if proposes else None,
+        spent=spent,
+        max_cost=settings.max_cost,
+        max_tokens=settings.max_tokens,
+    )
+    return _said(log, plan.model_copy(update={"warnings": budget_warnings(plan, due)}))
+
+
+def plan_harness(log: Log, harness: str | None, options: Options) -> PlanDocument:
+    """Plan the scoring of a harness outside any run, and say it. Raises Usage, BadDocument, OSError."""
+    tasks, contender, config = chosen_tasks(options), contender_of(harness, options), load_config()
+    if contender.tree is None:
+        raise WrongUsage(f"'--agent {options.agent}' asks no model: leave out '--dry-run'")
+    job = _trial(config, config.roles.worker.settings(), parse_tree(contender.tree))
+    trials = len(tasks) * (options.attempts or 1)
+    return _said(log, PlanDocument(slots=0, worker=role_plan(job, trials, Usage(), 0)))
+
+
+def _said(log: Log, plan: PlanDocument) -> PlanDocument:
+    for line in in_words(plan):
+        log.say("plan", line)
+    for warning in plan.warnings:
+        log.say("warning", warning)
+    return plan
+
+
+def _missing_trials(layout: RunLayout, slot: int, settings: RunSettings) -> int:
+    request = settings.request
+    return sum(
+        not os.path.lexists(layout.trial_dir(slot, task_id, attempt) / CELL)
+        for task_id in request.task_ids
+        for attempt in range(1, request.attempts + 1)
+    )
+
+
+def _trial(config: Config, worker: ModelSettings, spec: HarnessSpec) -> Job:
+    calls = KIT_MODEL_CALLS if spec.runtime_kind == "kit-python" else spec.max_turns
+    return _job(config.roles.worker, worker, calls, spec.max_output_tokens)
+
+
+def _job(configured: RoleModel, recorded: ModelSettings, calls: int, output_tokens: int) -> Job:
+    model = configured.as_recorded(recorded)
+    windows = [one.context_window for one in model.endpoints]
+    known = [window for window in windows if window is not None]
+    return Job(calls, output_tokens, max(known) if len(known) == len(windows) else None, recorded.endpoints)

@@ -1,0 +1,93 @@
+"""What trials and turns may cost at most, and what they will by what earlier ones used. Pure."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wmo_contracts.episode import COST_DIGITS, Usage
+from wmo_contracts.plan import PlanDocument, RolePlan, WorstCase
+from wmo_contracts.pricing import cost_of
+from wmo_contracts.run import EndpointSettings
+
+
+@dataclass(frozen=True)
+class Job:
+    """The most that one trial or turn may ask of its model; `context_window` is None where none is configured."""
+
+    calls: int
+    output_tokens: int
+    context_window: int | None
+    endpoints: tuple[EndpointSettings, ...]
+
+
+def worst_case(job: Job, jobs: int) -> WorstCase:
+    """Give the most that `jobs` such jobs use: every call with a full window, at the dearest endpoint."""
+    calls = job.calls * jobs
+    prompt = None if job.context_window is None else calls * job.context_window
+    completion = calls * job.output_tokens
+    usage = Usage(calls=calls, prompt_tokens=prompt or 0, completion_tokens=completion)
+    costs = [cost_of(usage, one.price_in, one.price_out) for one in job.endpoints]
+    known = [cost for cost in costs if cost is not None]
+    cost = max(known) if prompt is not None and len(known) == len(costs) else None
+    return WorstCase(calls=calls, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
+
+
+def role_plan(job: Job, jobs: int, used: Usage, counted: int) -> RolePlan:
+    """Give a role's plan; `used` is what its `counted` earlier jobs took together."""
+    estimate = scaled(used, jobs / counted) if counted else None
+    return RolePlan(jobs=jobs, worst_case=worst_case(job, jobs), estimate=estimate)
+
+
+def scaled(usage: Usage, factor: float) -> Usage:
+    """Give `usage` times `factor`, rounded up to whole calls and tokens."""
+    return Usage(
+        calls=math.ceil(usage.calls * factor),
+        prompt_tokens=math.ceil(usage.prompt_tokens * factor),
+        completion_tokens=math.ceil(usage.completion_tokens * factor),
+        cached_tokens=math.ceil(usage.cached_tokens * factor),
+        cost=None if usage.cost is None else round(usage.cost * factor, COST_DIGITS),
+    )
+
+
+def budget_warnings(plan: PlanDocument, due_trials: int) -> tuple[str, ...]:
+    """Say where a run's budget ends before its slots do, by what earlier trials and turns used.
+
+    `due_trials` of the worker's jobs are of the slot in hand. Without an estimate nothing can be said but that.
+    """
+    if plan.spent is None or (plan.max_cost is None and plan.max_tokens is None) or plan.slots == 0:
+        return ()
+    total, worker = plan.spent.total, plan.worker
+    if worker.estimate is None:
+        return ("nothing is scored yet, so it is not known how many slots the budget will do for",)
+    turn = plan.proposer.estimate if plan.proposer else Usage()
+    said = [] if turn is not None else ["the proposer took no turn yet, so only the trials are estimated"]
+    rest = worker.estimate.plus(turn or Usage())
+    in_hand = scaled(worker.estimate, due_trials / worker.jobs)
+    for name, limit, used, now, ahead in (
+        ("cost", plan.max_cost, total.cost or 0.0, in_hand.cost or 0.0, rest.cost or 0.0),
+        ("tokens", plan.max_tokens, total.tokens, in_hand.tokens, rest.tokens),
+    ):
+        if limit is None or ahead <= now:
+            continue
+        fit = max(math.ceil((limit - used - now) / ((ahead - now) / plan.slots)), 0)
+        if fit < plan.slots:
+            said.append(
+                f"the budget cannot finish the slots asked for: {name} {used:g} of {limit:g} are used, and about "
+                f"{fit} of {plan.slots} slots fit in the rest"
+            )
+    return tuple(said)
+
+
+def in_words(plan: PlanDocument) -> Iterable[str]:
+    """Give the plan in lines for people."""
+    for what, role in (("trials", plan.worker), ("proposer's turns", plan.proposer)):
+        if role is None:
+            continue
+        worst, prompt = role.worst_case, role.worst_case.prompt_tokens
+        asked = "an unknown number of" if prompt is None else f"{prompt:,}"
+        line = f"{role.jobs} {what}: at most {worst.calls:,} calls, {asked} tokens in, {worst.completion_tokens:,} out"
+        line += "" if worst.cost is None else f", cost {worst.cost:.4f}"
+        if role.estimate is not None:
+            cost = "" if role.estimate.cost is None else f", cost {role.estimate.cost:.4f}"
+            line += f"; by what earlier ones used: {role.estimate.calls:,} calls, {role.estimate.tokens:,} tokens{cost}"
+        yield line
