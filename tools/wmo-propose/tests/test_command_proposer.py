@@ -160,16 +160,22 @@ def test_later_slots_see_all_earlier_ones(make_run: Callable, tmp_path: Path) ->
 
 
 def test_a_later_slot_reads_what_an_earlier_turn_was_asked_and_printed(make_run: Callable) -> None:
-    show = "for name in REQUEST.md events.json status.json error.json; do cp proposals/slot-0001/$name candidate/; done"
+    show = "for name in events.json status.json error.json; do cp proposals/slot-0001/$name candidate/; done; "
+    show += "cp proposals/slot-0001/REQUEST.md candidate/asked.md; "
+    show += "cp proposals/slot-0001/attempt-1/REQUEST.md candidate/try.md"
     shown = "[ ! -e proposals/slot-0001/REQUEST.md ]"
     made = make_run(
         "bash", "-c", f"echo x >> candidate/SYSTEM.md; if {shown}; then echo out; echo err >&2; exit 4; fi; {show}"
     )
-    assert [propose(made.dir)[0] for _ in range(2)] == [1, 1]
+    made.layout.proposal_dir(1).mkdir(parents=True)
+    (made.layout.proposal_dir(1) / "REQUEST.md").write_text("A try that was cut short.\n")
+    assert [propose(made.dir)[0] for _ in range(2)] == [1, 0]
     seen = made.layout.proposal_dir(2) / "source"
     events = json.loads((seen / "events.json").read_text())
     assert (events["stdout"], events["stderr"], events["exit_code"]) == ("out\n", "err\n", 4)
     assert events["argv"][:2] == ["bash", "-c"]
+    assert "This is slot 1 of 3." in (seen / "asked.md").read_text()
+    assert (seen / "try.md").read_text() == "A try that was cut short.\n"
     assert (seen / "status.json").read_bytes() == (made.layout.proposal_dir(1) / "status.json").read_bytes()
     assert "the command failed with exit status 4: err" in (seen / "error.json").read_text()
 
