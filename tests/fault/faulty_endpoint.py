@@ -94,6 +94,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.connection.shutdown(socket.SHUT_RDWR)
             case "half":  # fewer bytes than promised
                 self.wfile.write(head + good[:50])
+            case "half a head":
+                self.wfile.write(head[:30])
             case "half without a length":
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + good[:50])
             case "half a chunk":

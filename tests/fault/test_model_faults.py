@@ -23,11 +23,24 @@ from wmo_models.trouble import Trouble, teller
 
 BIN = Path(sys.executable).parent
 TASKS = Path(__file__).parents[2] / "tools/wmo-score/tests/tasks"
-QUICK = RetryPolicy(attempts=3, connect_s=1, total_s=5, wait_first_s=0.001, wait_cap_s=0.01)
+QUICK = RetryPolicy(attempts=3, connect_s=5, total_s=10, wait_first_s=0.001, wait_cap_s=0.01)
 LONG = "x" * 100_000
 GO_ON = "Your last message had no tool call."
 NOT_JSON = "The arguments of your last tool call were not a JSON object, so nothing was executed."
 CUT = "Your last tool call was cut off at the output limit of 4096 tokens and was not executed."
+
+
+SHELL_AGENT = """
+ask() {
+    exec 3<>/dev/tcp/127.0.0.1/${PI_SHIM_URL##*:}
+    printf 'POST %s HTTP/1.1\\r\\nAuthorization: Bearer %s\\r\\nContent-Length: %s\\r\\n\\r\\n%s' \\
+        "$1" "$PI_SHIM_TOKEN" "${#2}" "$2" >&3
+    cat <&3
+}
+ask /v1/chat/completions '{"messages": [{"role": "user", "content": "x"}]}'
+ask /done '{"answer": "x", "reason": "submit"}'
+"""
+"""Asks once and submits. It is there at once, where node takes its time on a busy machine."""
 
 
 class Recorder:
@@ -53,7 +66,7 @@ def vendor():
 def play(vendor, tmp_path):
     """Give a function that plays an episode of pi against a provider; gives the result and the commands that ran."""
 
-    def run(provider, **options):
+    def run(provider, command=None, **options):
         runtime = PiRuntime(
             provider,
             files=seed_tree(vendor),
@@ -64,7 +77,7 @@ def play(vendor, tmp_path):
             **options,
         )
         environment = Recorder()
-        return runtime.run("t", "Go.", environment), environment.commands
+        return runtime.run("t", "Go.", environment, command=command), environment.commands
 
     return run
 
@@ -75,7 +88,7 @@ def against(play):
 
     def run(*plans):
         with endpoint(*plans) as server:
-            client = OpenAIClient(Endpoint(base_url=server.url, model="m", timeout_s=0.5), "", QUICK)
+            client = OpenAIClient(Endpoint(base_url=server.url, model="m", timeout_s=1), "", QUICK)
             provider = Waterfall([client], QUICK)
             result, commands = play(provider)
             provider.close()
@@ -188,12 +201,12 @@ def test_time_that_the_endpoint_lost_is_not_the_episodes(play):
             self.asked += 1
             if self.asked == 1:
                 teller("worker", None)(Trouble("e", "m", "rate_limit", "slow down", "try 2 of 6", 0.0, 60.0))
-                time.sleep(4.5)
+                time.sleep(2.5)
             call = {"id": "c", "name": "submit", "arguments": '{"answer": "x"}'}
             reply = {"content": None, "tool_calls": (call,), "finish_reason": "tool_calls", "model": "m"}
             return ChatReply.model_validate(reply)
 
-    result, _ = play(Limited(), limits=Limits(timeout_s=4))
+    result, _ = play(Limited(), ["bash", "-c", SHELL_AGENT], limits=Limits(timeout_s=2))
     assert result.stop_reason == "submitted"
 
 
@@ -201,12 +214,13 @@ def test_time_that_the_endpoint_lost_is_not_the_episodes(play):
 def test_a_model_that_is_silent_to_the_end_is_only_a_result_where_it_is_well(play, well):
     class Silent:
         def complete(self, _request):
-            time.sleep(5)
+            time.sleep(4)
             raise ProviderError("too late", transient=True)
 
-    result, _ = play(Silent(), limits=Limits(timeout_s=3, grace_s=0), model_answers=lambda: well)
+    limits = Limits(timeout_s=2, grace_s=0)
+    result, _ = play(Silent(), ["bash", "-c", SHELL_AGENT], limits=limits, model_answers=lambda: well)
     if well:
-        assert (result.stop_reason, result.note, result.model_fault) == ("error", "timed out after 3 s", None)
+        assert (result.stop_reason, result.note, result.model_fault) == ("error", "timed out after 2 s", None)
     else:
         assert (result.stop_reason, result.model_fault) == ("provider_error", "transient")
         assert result.note == "the model did not answer, neither the agent nor a short question"

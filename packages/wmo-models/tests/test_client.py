@@ -9,6 +9,7 @@ import pytest
 from faulty_endpoint import Endpoint as Faults
 from faulty_endpoint import endpoint, nobody, reply, tool_call
 from wmo_contracts.chat import ChatRequest
+from wmo_contracts.episode import Usage
 from wmo_kit.config import Endpoint
 from wmo_kit.errors import Conflict
 from wmo_models.client import EndpointFailed, OpenAIClient, RetryPolicy, retry_after
@@ -16,8 +17,8 @@ from wmo_models.exchange import limit_key, request_body
 from wmo_models.transport import MAX_BODY_BYTES
 
 KEY = "sk-very-secret"
-QUICK = RetryPolicy(attempts=4, connect_s=1, total_s=5, wait_first_s=0.001, wait_cap_s=0.01)
-TRY_S = 0.3
+QUICK = RetryPolicy(attempts=4, connect_s=5, total_s=10, wait_first_s=0.001, wait_cap_s=0.01)
+TRY_S = 1.0
 REQUEST = ChatRequest(messages=({"role": "user", "content": "hello"},), temperature=0.5, max_tokens=100)
 GOOD = {
     "model": "m-1",
@@ -63,9 +64,7 @@ def test_a_reply_comes_back_whole():
         reply = client.complete(REQUEST)
     assert (reply.content, reply.finish_reason, reply.model) == ("", "tool_calls", "m-1")
     assert [(call.id, call.name, call.arguments) for call in reply.tool_calls] == [("a", "bash", '{"command": "ls"}')]
-    assert reply.usage.model_dump() == {
-        "calls": 1, "prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 4,
-    }  # fmt: skip
+    assert reply.usage == Usage(calls=1, prompt_tokens=10, completion_tokens=5, cached_tokens=4)
     body = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "temperature": 0.5, "max_tokens": 100}
     assert (server.heads, server.requests) == ([("/v1/chat/completions", f"Bearer {KEY}")], [body])
 
@@ -78,12 +77,13 @@ def test_transient_statuses_are_tried_again(status):
 
 
 BROKEN = [
-    ("hang", "timeout", "no answer within 0 s"),
-    ("drip", "timeout", "the answer was not complete within 0 s"),
-    ("drip of the head", "timeout", "no answer within 0 s"),
-    ("endless chunks", "timeout", "the answer was not complete within 0 s"),
+    ("hang", "timeout", "no answer within 1 s"),
+    ("drip", "timeout", "the answer was not complete within 1 s"),
+    ("drip of the head", "timeout", "the answer was not complete within 1 s"),
+    ("endless chunks", "timeout", "the answer was not complete within 1 s"),
     ("reset", "connection", "the connection broke off before an answer: the endpoint closed the connection"),
     ("half", "connection", "the answer broke off: the endpoint closed the connection"),
+    ("half a head", "connection", "the answer broke off: the endpoint closed the connection"),
     ("half without a length", "connection", "the answer broke off in the middle of its JSON"),
     ("half a chunk", "connection", "the answer broke off: the endpoint closed the connection"),
     ("no HTTP", "connection", "the connection broke off before an answer: the answer is no HTTP"),
@@ -103,11 +103,11 @@ def test_broken_connections_and_timeouts_are_tried_again_and_told_in_one_line(pl
 
 @pytest.mark.parametrize("plan", ["hang", "drip", "drip of the head", "endless chunks"])
 def test_the_total_time_is_bounded_whatever_comes(plan):
-    policy = RetryPolicy(attempts=100, total_s=0.7, wait_first_s=0.001, wait_cap_s=0.01)
+    policy = RetryPolicy(attempts=100, total_s=1.5, wait_first_s=0.001, wait_cap_s=0.01)
     with faulty(plan, policy=policy) as (client, server):
         started = time.monotonic()
         error = failure(client)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
     assert (error.transient, error.cause) == (True, "timeout")
     assert len(server.requests) <= 4
 

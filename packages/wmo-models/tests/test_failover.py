@@ -21,7 +21,7 @@ REQUEST = ChatRequest(
     temperature=1.5,
     max_tokens=9000,
 )
-QUICK = RetryPolicy(attempts=4, connect_s=1, total_s=5, wait_first_s=0.001, wait_cap_s=0.01)
+QUICK = RetryPolicy(attempts=4, connect_s=5, total_s=10, wait_first_s=0.001, wait_cap_s=0.01)
 OK = reply("fine")
 BUSY = (503, {}, {"error": {"message": "busy"}})
 BAD = (400, {}, {"error": {"message": "roles must alternate"}})
@@ -30,7 +30,7 @@ BAD = (400, {}, {"error": {"message": "roles must alternate"}})
 @contextmanager
 def waterfall(*urls: str, policy=QUICK, tell=None):
     clients = [
-        OpenAIClient(Endpoint(base_url=url, model=f"m{number}", timeout_s=0.3), "", policy, tell=tell)
+        OpenAIClient(Endpoint(base_url=url, model=f"m{number}", timeout_s=1.0), "", policy, tell=tell)
         for number, url in enumerate(urls)
     ]
     provider = Waterfall(clients, policy, tell)
@@ -122,7 +122,7 @@ def test_who_does_not_answer_a_plain_request_either_is_to_blame(plan):
 
 
 def test_the_total_time_is_shared_between_endpoints():
-    policy = RetryPolicy(attempts=100, total_s=1.0, wait_first_s=0.001, wait_cap_s=0.01)
+    policy = RetryPolicy(attempts=100, total_s=4.0, wait_first_s=0.001, wait_cap_s=0.01)
     with endpoint("hang") as first, endpoint(OK) as second, waterfall(first.url, second.url, policy=policy) as provider:
         assert provider.complete(REQUEST).content == "fine"
         assert 1 <= len(first.requests) <= 3

@@ -17,6 +17,8 @@ from wmo_models.trouble import Cause
 CHUNK_BYTES = 65536
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """An answer beyond this is none; 100,000 tokens are about 1 MB."""
+BODY_HEADERS = {"content-length", "transfer-encoding"}
+"""One of them says how long a body is, an empty one too, unless the end of the connection does."""
 CONNECTIONS = 32
 """Connections kept open per endpoint: as many as threads are expected to use one."""
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -69,7 +71,11 @@ class Transport:
                     stream=True,
                 ) as response:
                     begun = True
-                    return Answer(response.status_code, _lower(response.headers), _read(response))
+                    answer = Answer(response.status_code, _lower(response.headers), _read(response))
+                    if not answer.body and not answer.headers.keys() & BODY_HEADERS:
+                        # http.client takes a head that breaks off for a whole one
+                        raise requests.ConnectionError("the head broke off")
+                    return answer
             except (requests.RequestException, TimeoutError) as error:
                 raise self._no_answer(error, late=deadline.passed, begun=begun, within_s=within_s) from error
 
