@@ -209,6 +209,8 @@ def _init(run: Path) -> None:
         proposer=None,
         argv=(),
         max_rejections=None,
+        max_cost=None,
+        max_tokens=None,
     )
     run_init(run, asked, Log("wmo-state"))
 
