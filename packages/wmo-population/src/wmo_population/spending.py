@@ -5,7 +5,6 @@ does not, for its evidence goes when it runs again.
 """
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,13 @@ from wmo_population.turns import EVENTS
 OURS = "pi"
 """The proposer whose events.json tells its usage; another system's file has its own form."""
 DIGITS = 4
+PHASES = ("proposer", "verifier", "worker")
+"""Whose seconds are added up."""
 
 
 def slot_spending(layout: RunLayout, slot: int) -> Spending:
     """Give what a slot took: its finished trials, and every turn of its proposer. Raises BadDocument, OSError."""
-    worker, proposer, seconds = Usage(), Usage(), defaultdict[str, float](float)
+    worker, proposer, seconds = Usage(), Usage(), dict.fromkeys(PHASES, 0.0)
     for cell in _cells(layout, slot):
         worker = worker.plus(cell.usage or Usage())
         seconds["worker"] += cell.timings.get("agent", 0.0)
@@ -41,7 +42,7 @@ def slot_spending(layout: RunLayout, slot: int) -> Spending:
 
 def add_up(parts: Iterable[Spending]) -> Spending:
     """Give the sum."""
-    worker, proposer, seconds = Usage(), Usage(), defaultdict[str, float](float)
+    worker, proposer, seconds = Usage(), Usage(), dict.fromkeys(PHASES, 0.0)
     for part in parts:
         worker, proposer = worker.plus(part.worker), proposer.plus(part.proposer)
         for name, value in part.timings.items():
