@@ -80,6 +80,7 @@ READ_BY: dict[str, tuple[int | None, tuple[str, ...]]] = {
     f"{ONE}/{TRIAL}/cell.json": (1, ("verify",)),
     f"{ONE}/{TRIAL}/episode.json": (1, ("verify",)),
     f"{ONE}/{TRIAL}/wmo-run.json": (1, ("verify",)),
+    f"{ONE}/{TRIAL}/exchanges.json": (1, ("verify",)),
     "candidates/candidate-0002/error.json": (2, ("verify", "optimize", "status", "init", "best")),
     f"{FOUR}/pending.json": (4, ("verify", "score", "status", "init", "optimize")),
     f"{FOUR}/proposal.json": (4, ("verify", "score", "status", "init", "optimize")),
@@ -89,6 +90,7 @@ READ_BY: dict[str, tuple[int | None, tuple[str, ...]]] = {
     "proposals/slot-0001/status.json": (1, ("verify", "status", "init")),
     "proposals/slot-0001/source/SYSTEM.md": (1, ("verify",)),
     "proposals/slot-0001/events.json": (1, ("verify",)),
+    "proposals/slot-0001/exchanges.json": (1, ("verify",)),
     "proposals/slot-0002/error.json": (2, ("verify",)),
     "proposals/slot-0004/status.json": (4, ("verify", "score", "status", "init")),
 }
@@ -96,6 +98,8 @@ READ_BY: dict[str, tuple[int | None, tuple[str, ...]]] = {
 MAY_BE_MISSING = {
     "run.json",  # a run of the reference
     f"{SEED}/{TRIAL}/cell.json",  # only the seed's tasks are compared by it, for a warning; verify names it
+    f"{ONE}/{TRIAL}/exchanges.json",  # a run from before it was kept
+    "proposals/slot-0001/exchanges.json",  # a command's turn has none
     f"{FOUR}/pending.json",  # not accepted yet
     f"{FOUR}/{TRIAL}/cell.json",  # not run yet
     f"{FOUR}/{TRIAL}/wmo-run.json",  # an agent that plays no episode leaves none
@@ -314,11 +318,11 @@ def crlf(path: Path) -> None:
 
 
 def view(run: Path) -> object:
-    """What people see of a run, apart from proposers' own words."""
+    """What people see of a run, apart from what proposers said, and what each slot cost."""
     document = command("status", run).document
     assert document is not None
     for outcome in document["outcomes"]:
-        del outcome["summary"]
+        del outcome["summary"], outcome["spent"]
     return document["settings"], document["next"], document["outcomes"], document["best"], command("best", run).document
 
 

@@ -5,6 +5,7 @@ it: every trial of the candidate that waits is finished, and so is every turn.
 """
 
 import contextlib
+import inspect
 import io
 import json
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 
 from wmo_contracts.base import dump_text
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult, HarnessRef, ModelRef, TaskRef, Usage
+from wmo_contracts.exchanges import ExchangesDocument
 from wmo_contracts.run import ModelSettings, ProposerSettings, RunSettings, TurnStatus
 from wmo_contracts.score import CellDocument, ScoreCell, ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree, tree_hash
@@ -142,6 +144,7 @@ def write_trial(
     )
     (folder / "episode.json").write_text(episode.to_text())
     (folder / "wmo-run.json").write_text(result.to_text())
+    (folder / "exchanges.json").write_text(ExchangesDocument(exchanges=(), total=0).to_text())
     (folder / "verifier/reward.txt").write_text(f"{cell.reward}\n")
     (folder / "cell.json").write_text(cell_document.sealed().to_text())
 
@@ -160,6 +163,7 @@ def write_turn(
     folder = layout.proposal_dir(slot)
     folder.mkdir(parents=True)
     (folder / "REQUEST.md").write_text("Improve it.\n")
+    (folder / "exchanges.json").write_text(ExchangesDocument(exchanges=(), total=0).to_text())
     (folder / "events.json").write_text('{\n  "proposer": "command"\n}\n')
     for file in tree.files if tree else ():
         (folder / "source" / file.path).parent.mkdir(parents=True, exist_ok=True)
@@ -197,21 +201,8 @@ def command(name: str, run: Path) -> Ended:
 
 
 def _init(run: Path) -> None:
-    asked = ask(
-        run,
-        seed=None,
-        suite=None,
-        slots=None,
-        attempts=None,
-        tasks=None,
-        reward_mode=None,
-        sandbox=None,
-        proposer=None,
-        argv=(),
-        max_rejections=None,
-        max_cost=None,
-        max_tokens=None,
-    )
+    unsaid = {name: None for name in inspect.signature(ask).parameters if name not in {"run", "argv"}}
+    asked = ask(run, argv=(), **unsaid)
     run_init(run, asked, Log("wmo-state"))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
+from wmo_contracts.exchanges import ExchangesDocument
 from wmo_contracts.score import CellDocument, ScoreCell, ScoreReport, ScoreRequest, cell_hash
 from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_kit.documents import read_json, read_json_part
@@ -13,7 +14,7 @@ from wmo_kit.errors import BadDocument, shown
 from wmo_population.evidence import REMEDY, read_part, reading, refuse_link
 from wmo_population.layout import RunLayout
 
-EPISODE, RESULT, CELL = "episode.json", "wmo-run.json", "cell.json"
+EPISODE, RESULT, CELL, EXCHANGES = "episode.json", "wmo-run.json", "cell.json", "exchanges.json"
 Compared = tuple[str, object, object]
 
 
@@ -101,6 +102,8 @@ def _check_episode(slot: int, folder: Path, cell: CellDocument) -> None:
         ("turns", result.turns, len(result.steps)),
     ]
     _agree(f"slot {slot}: '{folder / RESULT}'", "its cell or steps", ended)
+    if os.path.lexists(folder / EXCHANGES):
+        read_part(folder / EXCHANGES, ExchangesDocument, slot)
 
 
 def _agree(subject: str, against: str, compared: Iterable[Compared]) -> None:

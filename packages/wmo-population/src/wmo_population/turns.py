@@ -1,7 +1,9 @@
 """A slot's proposer turn, proposals/slot-<n>/, held against the candidate that came of it. Reading only."""
 
+import os
 from pathlib import Path
 
+from wmo_contracts.exchanges import ExchangesDocument
 from wmo_contracts.run import ErrorFile, InvalidEntry, StateEntry, TurnStatus
 from wmo_harness.source_tree import PROPOSER_BOUNDS, tree_hash
 from wmo_harness.tree_io import read_tree
@@ -11,6 +13,7 @@ from wmo_kit.errors import BadDocument, shown
 from wmo_population.evidence import REMEDY, read_part, reading, refuse_link
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import CandidateProposal, SlotOutcome
+from wmo_population.trials import EXCHANGES
 from wmo_population.verdict import read_own_verdict, verdict_path
 
 REQUEST, EVENTS, SOURCE, ERROR = "REQUEST.md", "events.json", "source", "error.json"
@@ -37,6 +40,8 @@ def check_turn(layout: RunLayout, outcome: SlotOutcome) -> bool:
         _check_error(slot, folder / ERROR, entry)
     for name in (REQUEST, EVENTS):
         _check_readable(slot, folder / name)
+    if os.path.lexists(folder / EXCHANGES):  # a command has none
+        read_part(folder / EXCHANGES, ExchangesDocument, slot)
     return True
 
 
