@@ -2,7 +2,7 @@ import threading
 
 import pytest
 from wmo_contracts.chat import ChatRequest
-from wmo_contracts.episode import Observation
+from wmo_contracts.episode import Observation, Usage
 from wmo_episode.patience import Patience
 from wmo_episode.session import BUDGET_EXHAUSTED, EPISODE_OVER, MAX_STEPS, BudgetSpent, Done, HostFailed
 from wmo_kit.errors import Missing
@@ -95,7 +95,7 @@ def test_signal_is_the_hosts_view_of_the_last_completion(make_session, scripted,
     assert session.signal() == nothing | {"finish_reason": "tool_calls", "tool_call_turns": 1}
     session.complete(REQUEST)
     assert session.signal() == nothing | {"finish_reason": "length", "unparsed_tool_calls": 1, "tool_call_turns": 1}
-    assert session.usage.model_dump() == {"calls": 2, "prompt_tokens": 20, "completion_tokens": 4, "cached_tokens": 0}
+    assert session.usage == Usage(calls=2, prompt_tokens=20, completion_tokens=4)
 
 
 def test_a_provider_error_is_remembered_and_no_more_is_bought(make_session, scripted, says):
