@@ -1,6 +1,7 @@
 """Child processes: budgets hold, groups die, pipes never block."""
 
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -71,3 +72,27 @@ def test_nothing_is_left_open():
     for _ in range(5):
         run_child(["true"], wall_s=10)
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
+
+
+SIGNALLED = """
+import signal, sys
+from wmo_kit.child import run_child
+from wmo_kit.orphans import descendants
+from wmo_kit.signals import handle_stopping, raise_stop
+from wmo_kit.errors import Terminated
+
+for number in range(40):
+    handle_stopping(raise_stop)
+    try:
+        run_child(["sh", "-c", "kill -TERM $PPID; exec sleep 86392"], wall_s=20)
+        sys.exit("no signal came")
+    except Terminated:
+        pass
+    if descendants():
+        sys.exit(f"left behind in round {number}")
+"""
+
+
+def test_a_signal_amid_the_start_of_a_child_leaves_none_behind():
+    done = subprocess.run([sys.executable, "-c", SIGNALLED], capture_output=True, text=True, timeout=90, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -200,7 +200,10 @@ def test_a_signal_ends_the_agent_with_what_there_is_of_the_episode(episode, numb
         below = descendants(shim.pid)
         shim.send_signal(number)
         shim.send_signal(signal.SIGINT)
-        output, words = shim.communicate(timeout=30)
+        try:
+            output, words = shim.communicate(timeout=30)
+        finally:
+            shim.kill()
     assert shim.returncode in (code, 130), words
     assert alive(below) == []
     result = EpisodeResult.model_validate_json(output)

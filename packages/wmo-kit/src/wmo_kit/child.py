@@ -7,10 +7,13 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
+
+from wmo_kit.signals import shielded
 
 POLL_S = 0.01
 GRACE_S = 1.5
@@ -89,37 +92,58 @@ def run_child(
     FileNotFoundError and PermissionError where the program cannot be started.
     """
     started = time.monotonic()
-    process = subprocess.Popen(
-        argv,
-        cwd=cwd,
-        env=None if env is None else dict(env),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=pass_fds,
-    )
-    assert process.stdin and process.stdout and process.stderr  # noqa: S101  PIPE was asked for
-    drains = [Drain(process.stdout, cap_bytes), Drain(process.stderr, cap_bytes)]
-    feeder = threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True)
-    feeder.start()
     timed_out = cancelled = False
-    try:
+    with _started(argv, cwd, env, stdin, cap_bytes, grace_s, pass_fds) as (process, drains):
         while process.poll() is None:
             timed_out = time.monotonic() - started > wall_s + more_s()
             cancelled = cancel is not None and cancel.is_set()
             if timed_out or cancelled:
                 break
             wait_briefly(process)
-    finally:
-        stop_group(process, grace_s)
-        feeder.join(PIPE_GRACE_S)
-        for drain in drains:
-            drain.thread.join(PIPE_GRACE_S)
-            drain.pipe.close()
     return ChildResult(
         process.returncode, drains[0].kept(), drains[1].kept(), timed_out, cancelled, time.monotonic() - started
     )
+
+
+@contextmanager
+def _started(  # noqa: PLR0917  run_child's own
+    argv: Sequence[str],
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    stdin: bytes,
+    cap_bytes: int,
+    grace_s: float,
+    pass_fds: Sequence[int],
+) -> Iterator[tuple[subprocess.Popen[bytes], list[Drain]]]:
+    """Start a child with its pipes attended to; on leaving, its group is dead and the pipes are drained."""
+    with ExitStack() as stack:
+        with shielded():
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=None if env is None else dict(env),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+            assert process.stdin and process.stdout and process.stderr  # noqa: S101  PIPE was asked for
+            drains = [Drain(process.stdout, cap_bytes), Drain(process.stderr, cap_bytes)]
+            feeder = threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True)
+            feeder.start()
+            stack.callback(_finish, process, feeder, drains, grace_s)
+        yield process, drains
+
+
+def _finish(
+    process: subprocess.Popen[bytes], feeder: threading.Thread, drains: Sequence[Drain], grace_s: float
+) -> None:
+    stop_group(process, grace_s)
+    feeder.join(PIPE_GRACE_S)
+    for drain in drains:
+        drain.thread.join(PIPE_GRACE_S)
+        drain.pipe.close()
 
 
 def wait_briefly(process: subprocess.Popen[bytes]) -> None:

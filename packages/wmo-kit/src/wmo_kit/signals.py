@@ -1,7 +1,9 @@
 """The signals that end a tool (Ctrl-C, TERM, the terminal's end), and the exception that each becomes."""
 
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -24,6 +26,26 @@ def restore(before: dict[int, Any]) -> None:
     """Bring back the handlers that `handle_stopping` gave."""
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Keep the signals back within the block; on leaving it, the first that came has its effect.
+
+    For the lines that start a process and take hold of it: an exception amid them would lose it, alive. Signals come to
+    the main thread only, so in any other this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = handle_stopping(lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        restore(before)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def raise_stop(number: int, _frame: FrameType | None = None) -> NoReturn:

@@ -57,7 +57,7 @@ def play_again(
     configured = load_config(flags={"vendor": vendor}).vendor
     vendored = vendored_runtime(parse_tree(files).runtime_kind, configured, document.environment.mode)
     agent = runtime_for(document, files, provider, vendored, port=port)
-    with _environment(record, provider, real_tools=real_tools) as environment, deferred_signals() as stop:
+    with deferred_signals() as stop, _environment(record, provider, real_tools=real_tools) as environment:
         try:
             with stop.calling(environment.close):
                 task = document.task

@@ -41,8 +41,8 @@ def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequen
     vendored = vendored_runtime(kind, config.vendor, mode) if command else None
     with (
         open_provider(config, found.document.model.role, log) as provider,
-        open_sandbox(found) as sandbox,
         deferred_signals() as stop,
+        open_sandbox(found) as sandbox,
     ):
         if command:
             agent = runtime_for(found.document, found.files, provider, vendored, port=port)
