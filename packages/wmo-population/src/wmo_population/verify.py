@@ -25,7 +25,9 @@ from wmo_population.turns import check_pending_turn, check_turn
 ResultT = TypeVar("ResultT")
 PROBLEM_CHARS = 2000
 
-NO_RECORD = "no run.json: nothing says what the run was started with"
+NO_RECORD = (
+    "no run.json: nothing says what the run was started with, and of its seed only the document is hashed, no byte"
+)
 NO_CELLS = "no cell.json is kept: notes, test counts and rewards that pass alike stand in report.json alone"
 NO_TURN = "no proposer's turn is kept that wmo-propose wrote"
 OTHER_TASKS = "tasks are not what the seed was scored on: the scores do not compare"
