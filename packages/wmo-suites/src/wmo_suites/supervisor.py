@@ -151,7 +151,8 @@ class Supervisor:
             return child
         try:
             os.setsid()
-            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):  # ignored here, and exec would keep that
+            # ignored here, or by whoever started us (a background job ignores QUIT): exec would keep that
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
                 signal.signal(number, signal.SIG_DFL)
             os.chdir(self._home)
             os.dup2(self._null, 0)
