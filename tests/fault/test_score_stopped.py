@@ -51,7 +51,7 @@ def cells(keep: Path) -> dict[str, int]:
 
 def busy(scoring: Scoring, room: Path, keep: Path):
     """Give a condition: the two short trials are finished, and the endless one has begun."""
-    return lambda: set(cells(keep)) == {"count", "greet"} and any(room.glob("tmp/*/work/serve.1/app/begun"))
+    return lambda: set(cells(keep)) == {"count", "greet"} and any(room.rglob("serve.1/app/begun"))
 
 
 def finish(suite: Path, keep: Path) -> dict:
