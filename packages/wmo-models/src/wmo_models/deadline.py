@@ -74,14 +74,8 @@ class _Connection(HTTPConnection):
             super().request(*arguments, **options)
 
 
-class _TLSConnection(HTTPSConnection):
-    def connect(self) -> None:
-        with _bounded(self):
-            super().connect()
-
-    def request(self, *arguments: Any, **options: Any) -> None:
-        with _bounded(self):
-            super().request(*arguments, **options)
+class _TLSConnection(_Connection, HTTPSConnection):
+    """The same over TLS: HTTPSConnection is an HTTPConnection, so _Connection's super() is it."""
 
 
 class _Pool(HTTPConnectionPool):
