@@ -70,8 +70,7 @@ def call(*argv: str) -> tuple[int, str]:
 def hold(run: str, jobs: str) -> NoReturn:
     """Become the loop over a run that is there, with the run held: a second loop gets exit 75 and our pid."""
     options = ["--run", run, *(["--jobs", jobs] if jobs else [])]
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_BLOCK, before)  # the tool unblocks them once it can tell who stopped it
     stop_if_asked()
     argv = ["wmo-state", "hold", run, "--", str(BIN / "invoke"), "loop", *options]
     os.execv(BIN / argv[0], argv)  # noqa: S606  no shell is wanted

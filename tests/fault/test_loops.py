@@ -151,3 +151,25 @@ def test_a_terminal_that_goes_away_leaves_nobody_behind(root, shell, tmp_path):
     assert alive(below) == []
     assert not (run / ".lock").exists()
     assert list(run.glob(f"{SEED}/trials/*/attempt-1.partial"))
+
+
+STOPPED_AMID_EXEC = """
+import os, signal, sys
+import tasks
+
+become = os.execv
+
+def stopped(*program):
+    os.kill(os.getpid(), signal.SIGTERM)
+    become(*program)
+
+os.execv = stopped
+tasks.hold(sys.argv[1], "1")
+"""
+
+
+def test_a_signal_while_one_program_becomes_the_other_is_heard_by_the_other(root, shell, tmp_path):
+    run = made(shell, tmp_path / "run")
+    loop = start(root, run, sys.executable, "-c", STOPPED_AMID_EXEC, str(run))
+    _, words = loop.communicate(timeout=60)
+    assert (loop.returncode, words) == (143, "wmo-state: terminated\n")

@@ -51,7 +51,6 @@ def entry(command: click.Command, *, goes_on: GoesOn = lambda _: False) -> Calla
 
     def main() -> NoReturn:
         open_closed_streams()
-        handle_stopping(raise_stop)
         tool = command.name or "wmo"
         code = _run(command, Log(tool, "--log-json" in sys.argv), goes_on)
         for stream in (sys.stdout, sys.stderr):
@@ -65,6 +64,7 @@ def _run(command: click.Command, log: Log, goes_on: GoesOn) -> int:
     """Run the command and give its exit code. An unnamed OSError is I/O trouble (74), any other surprise a bug (70)."""
     advice = ""
     try:
+        handle_stopping(raise_stop)  # in here: a signal that waits for it comes at once
         # not command.main(): click's own frame answers a closed pipe with exit 1
         with command.make_context(command.name, sys.argv[1:]) as context:
             advice = "; run the same command again to go on" if goes_on(context.params) else ""

@@ -16,10 +16,13 @@ Handler = Callable[[int, FrameType | None], object]
 def handle_stopping(handler: Handler) -> dict[int, Any]:
     """Have `handler` called for each of them; gives the handlers before, for `restore`. Main thread only.
 
-    A HUP that is ignored stays so: that is how nohup asks a program to outlive its terminal.
+    A HUP that is ignored stays so: that is how nohup asks a program to outlive its terminal. They are unblocked: who
+    becomes us by exec blocks them meanwhile, so that none ends us unheard.
     """
     handled = [number for number in STOPPING if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
-    return {number: signal.signal(number, handler) for number in handled}
+    before = {number: signal.signal(number, handler) for number in handled}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
+    return before
 
 
 def restore(before: dict[int, Any]) -> None:
