@@ -19,6 +19,8 @@ StopReason = Literal[
     "unknown_done_reason",
 ]
 SandboxMode = Literal["bwrap", "none"]
+EnvironmentKind = Literal["sandbox", "world-model", "replay"]
+"""What answers an agent's tools: a real workspace, a model that plays one, or recorded episodes alone."""
 COST_DIGITS = 9
 """Costs are rounded to so many decimals, so that the order in which parallel calls are added does not show."""
 ModelFault = Literal["transient", "endpoint", "request"]
@@ -75,9 +77,14 @@ class HarnessRef(Part):
 
 
 class EnvironmentRef(Part):
-    """Which environment answers the agent's tools."""
+    """Which environment answers the agent's tools.
 
-    kind: Literal["sandbox"] = "sandbox"
+    `recorded`: the folders whose real trials a world model takes examples from and a replay its answers, absolute or
+    relative to the document's own folder; () for a sandbox, which `mode`, time limit and cap are about.
+    """
+
+    kind: EnvironmentKind = "sandbox"
+    recorded: tuple[str, ...] = ()
     mode: SandboxMode = "bwrap"
     command_timeout_s: Annotated[float, Field(gt=0)] = 60.0
     output_cap_bytes: Annotated[int, Field(ge=1024)] = 30_000

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from wmo_contracts.base import Document, Part
-from wmo_contracts.episode import SandboxMode, Usage
+from wmo_contracts.episode import EnvironmentKind, SandboxMode, Usage
 from wmo_contracts.pricing import Price
 from wmo_contracts.score import RewardMode, ScoreRequest
 
@@ -127,6 +127,10 @@ class RunSettings(Part):
 
     `max_consecutive_rejections`: after so many rejected proposals in a row no other is bought; None is no limit.
     `max_cost` and `max_tokens`: what the models of the whole run may use before no other proposal is bought.
+    `environment` is what trials act in; `recorded` and `recorded_hash` are where its recorded trials are (relative to
+    the run's own folder, as `suite`) and what they were. `world` is the model that plays a world-model environment,
+    `judge` the one that gives verdicts; None where a real workspace and the tasks' verifiers do. `holdout`: tasks that
+    no proposer sees; seed and best are scored on them after the last slot.
     """
 
     seed: str
@@ -143,6 +147,12 @@ class RunSettings(Part):
     max_consecutive_rejections: Annotated[int, Field(ge=1)] | None = None
     max_cost: Annotated[float, Field(gt=0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
+    environment: EnvironmentKind = "sandbox"
+    recorded: tuple[str, ...] = ()
+    recorded_hash: str = ""
+    world: ModelSettings | None = None
+    judge: ModelSettings | None = None
+    holdout: tuple[str, ...] = ()
 
     @property
     def simulated(self) -> bool:
@@ -157,26 +167,31 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 
 
 class NextStep(Part):
-    """What the loop does next; `slot` is the slot that the step works on (for "done": the last one)."""
+    """What the loop does next; `slot` is the slot that the step works on (for "done": the last one).
 
-    step: Literal["score-seed", "propose", "score", "done"]
+    "score-holdout" comes after the last slot in a run with held-out tasks, once for the seed and once for the best.
+    """
+
+    step: Literal["score-seed", "propose", "score", "score-holdout", "done"]
     slot: Slot
 
 
 class Spending(Part):
-    """What the models used, the agents under test (`worker`) and the proposer apart, and for how long they worked.
+    """What the models used, each role apart (`worker`: the agents under test), and for how long they worked.
 
     It is the sum over finished trials and over turns, cut ones too; a proposer that is a command tells no usage.
     """
 
     worker: Usage = Usage()
     proposer: Usage = Usage()
+    world: Usage = Usage()
+    judge: Usage = Usage()
     timings: dict[str, float] = Field(default_factory=dict)
 
     @property
     def total(self) -> Usage:
-        """Both together."""
-        return self.worker.plus(self.proposer)
+        """All together."""
+        return self.worker.plus(self.proposer).plus(self.world).plus(self.judge)
 
 
 class OutcomeView(Part):

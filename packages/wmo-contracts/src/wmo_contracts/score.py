@@ -112,7 +112,8 @@ class ScoreDocument(Document):
 class CellDocument(Document):
     """`wmo.cell/1`: cell.json, written last in a trial's folder. The hashes say what the cell was measured on.
 
-    `cell_hash` is that of the rest (see the function), checked where present.
+    `usage` is the agent's own; `world_usage` and `judge_usage` what a world model and a judge took, None where there
+    was none. `cell_hash` is that of the rest (see the function), checked where present.
     """
 
     SCHEMA: ClassVar[str] = "wmo.cell/1"
@@ -124,6 +125,8 @@ class CellDocument(Document):
     request_hash: str
     stop_reason: str | None = None
     usage: Usage | None = None
+    world_usage: Usage | None = None
+    judge_usage: Usage | None = None
     timings: dict[str, float] = Field(default_factory=dict)
     cell_hash: str | None = None
 
