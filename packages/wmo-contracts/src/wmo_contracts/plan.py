@@ -34,7 +34,8 @@ class RolePlan(Part):
 class PlanDocument(Document):
     """`wmo.plan/1`: what `wmo-score --dry-run` prints; nothing is asked of a model for it.
 
-    `proposer` is None where no model of ours proposes, `spent` outside a run. `slots` are those still to be proposed
+    `proposer` is None where no model of ours proposes, `world` and `judge` where no model plays that role, `spent`
+    outside a run. `slots` are those still to be proposed
     for. Candidates to come are taken to have the limits of the harness in hand.
     """
 
@@ -43,6 +44,8 @@ class PlanDocument(Document):
     slots: Count
     worker: RolePlan
     proposer: RolePlan | None = None
+    world: RolePlan | None = None
+    judge: RolePlan | None = None
     spent: Spending | None = None
     max_cost: float | None = None
     max_tokens: int | None = None

@@ -156,8 +156,8 @@ class RunSettings(Part):
 
     @property
     def simulated(self) -> bool:
-        """True where the offline model plays the worker: its scores are a simulation."""
-        return self.worker.simulated
+        """True where the offline model plays the worker, its world or its judge: the scores are a simulation."""
+        return any(model.simulated for model in (self.worker, self.world, self.judge) if model is not None)
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:

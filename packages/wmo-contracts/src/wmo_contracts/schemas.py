@@ -11,6 +11,7 @@ from wmo_contracts.plan import PlanDocument
 from wmo_contracts.run import RunCheckDocument, RunDocument
 from wmo_contracts.score import CellDocument, ScoreDocument
 from wmo_contracts.vendor import ManifestCheckDocument, MaterializedDocument
+from wmo_contracts.verdict import VerdictDocument
 
 DOCUMENTS: tuple[type[Document], ...] = (
     HarnessDocument,
@@ -26,6 +27,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     RunDocument,
     RunCheckDocument,
     PlanDocument,
+    VerdictDocument,
 )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from wmo_kit.errors import BadDocument
 
+from wmo_suites.gold import EXAMPLE, GOLD, read_gold
 from wmo_suites.limits import SandboxLimits
 
 TASK_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -68,7 +69,10 @@ class _TaskFile(_Written):
 
 @dataclass(frozen=True)
 class Task:
-    """One task. `path` is its folder, timeouts are seconds, `limits` what its sandboxes may use."""
+    """One task. `path` is its folder, timeouts are seconds, `limits` what its sandboxes may use.
+
+    `assertions` are those of its gold.toml, for a judge; None where it has none.
+    """
 
     id: str
     path: Path
@@ -77,6 +81,7 @@ class Task:
     verifier_timeout_s: float
     verifier_environment: VerifierEnvironment
     limits: SandboxLimits
+    assertions: tuple[str, ...] | None = None
 
     @property
     def workspace(self) -> Path:
@@ -122,7 +127,18 @@ def load_task(path: Path) -> Task:
         verifier_timeout_s=settings.verifier.timeout_sec,
         verifier_environment=settings.verifier.environment,
         limits=SandboxLimits(memory_bytes=settings.environment.memory_mb * MIB, file_bytes=storage, tmp_bytes=storage),
+        assertions=read_gold(path / GOLD),
     )
+
+
+def require_gold(tasks: Iterable[Task]) -> None:
+    """Raise BadDocument for the first task that a judge cannot judge, for it has no gold.toml."""
+    for task in tasks:
+        if task.assertions is None:
+            raise BadDocument(
+                f"task '{task.id}' cannot be judged: there is no '{task.path / GOLD}': write what must be true of "
+                f"a good attempt, {EXAMPLE}"
+            )
 
 
 def _read_settings(path: Path) -> _TaskFile:

@@ -1,0 +1,91 @@
+"""A judge's reply to its verdicts. Strict: what is not exactly as asked for counts as not passed. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from wmo_contracts.base import mend_json, parse_text
+from wmo_contracts.chat import ChatReply
+from wmo_contracts.score import CellTests
+from wmo_contracts.verdict import AssertionVerdict, VerdictDocument
+
+REASON_CHARACTERS = 2_000
+"""What is kept of a reason."""
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    assertion: str
+    passed: bool
+    reason: str = ""
+
+
+def read_verdict(reply: ChatReply, assertions: Sequence[str]) -> VerdictDocument:
+    """Give the verdicts of `reply` on `assertions` (all different), in their order.
+
+    An assertion without exactly one well-formed entry has no valid verdict and is not passed. A reply that has anything
+    else than one such entry for each passes nothing as a whole, and the note says what is wrong with it.
+    """
+    try:
+        entries, malformed = _entries(reply)
+    except ValueError as error:
+        return _document(assertions, {}, [str(error)])
+    counts = Counter(entry.assertion for entry in entries)
+    valid = {entry.assertion: entry for entry in entries if counts[entry.assertion] == 1}
+    faults = {
+        "malformed": malformed,
+        "of assertions that were not asked for": sum(counts[text] for text in counts if text not in assertions),
+        "more than one for the same assertion": sum(counts[text] > 1 for text in counts if text in assertions),
+    }
+    missing = sum(text not in counts for text in assertions)
+    problems = [f"entries {what}: {number}" for what, number in faults.items() if number]
+    return _document(assertions, valid, problems + ([f"assertions without an entry: {missing}"] if missing else []))
+
+
+def count_assertions(verdict: VerdictDocument) -> CellTests | None:
+    """Count the assertions as a verifier's tests are counted; None where none has a valid verdict."""
+    resolved = sum(one.valid for one in verdict.assertions)
+    if resolved == 0:
+        return None
+    passed = sum(one.passed for one in verdict.assertions)
+    return CellTests(passed=passed, resolved=resolved, unresolved=len(verdict.assertions) - resolved)
+
+
+def _entries(reply: ChatReply) -> tuple[list[_Entry], int]:
+    """Give the well-formed entries and the number of others. Raises ValueError that says why the reply is none."""
+    if reply.finish_reason == "length":
+        raise ValueError("it was cut at its output limit")
+    if reply.tool_calls:
+        raise ValueError("it is a tool call")
+    value = _json(reply.content or "")
+    if not isinstance(value, dict) or value.keys() != {"verdicts"} or not isinstance(value["verdicts"], list):
+        raise ValueError("it is no object with a list 'verdicts' and nothing else")
+    entries, malformed = [], 0
+    for item in value["verdicts"]:
+        try:
+            entries.append(_Entry.model_validate(item))
+        except ValidationError:
+            malformed += 1
+    return entries, malformed
+
+
+def _json(text: str) -> Any:
+    try:
+        return parse_text(mend_json(text))
+    except (ValueError, RecursionError) as error:
+        raise ValueError("it is no JSON" if text.strip() else "it is empty") from error
+
+
+def _document(assertions: Sequence[str], valid: dict[str, _Entry], problems: list[str]) -> VerdictDocument:
+    note = f"the judge's reply is not as asked for: {'; '.join(problems)}" if problems else ""
+    verdicts = tuple(_verdict(text, valid.get(text)) for text in assertions)
+    return VerdictDocument(passed=not note and all(one.passed for one in verdicts), assertions=verdicts, note=note)
+
+
+def _verdict(assertion: str, entry: _Entry | None) -> AssertionVerdict:
+    if entry is None:
+        return AssertionVerdict(assertion=assertion, passed=False, valid=False)
+    reason = entry.reason[:REASON_CHARACTERS]
+    return AssertionVerdict(assertion=assertion, passed=entry.passed, valid=True, reason=reason)
