@@ -1,6 +1,6 @@
 """What answers an agent's tools."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from wmo_contracts.episode import Action, Observation
 
@@ -14,4 +14,14 @@ class Environment(Protocol):
 
     def close(self) -> None:
         """End everything that runs there. A second call does nothing."""
+        ...
+
+
+@runtime_checkable
+class KeepsNote(Protocol):
+    """An Environment with a note on its state, which a real place does not need. Every step keeps it."""
+
+    @property
+    def state_note(self) -> str:
+        """The note as it is now: before the next call."""
         ...

@@ -1,6 +1,5 @@
 """The sandbox environment: bash, read_file and write_file in a workspace that the agent sees as /app."""
 
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +12,8 @@ from wmo_suites.box import Bind
 from wmo_suites.disk import NO_SPACE, check_room
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.supervised import SandboxDiedError, Supervised
+from wmo_suites.tool_calls import call_problem
 
-ARGUMENTS = {"bash": ("command",), "read_file": ("path",), "write_file": ("path", "content")}
-COMMAND_MAX_BYTES = 131_071
-"""Linux takes no longer single argument (MAX_ARG_STRLEN, 32 pages, with its NUL)."""
 FILE_WAIT_S = 60.0
 SLACK_S = 15.0
 """How much longer than a command's own timeout its answer may take; then the whole sandbox is given up."""
@@ -60,7 +57,7 @@ class Sandbox:
         Raises Missing (69) with the reason where no sandbox can be made; OSError where the disk is full afterwards or
         the workspace is gone: what the call gave is then no observation.
         """
-        problem = _problem(action)
+        problem = call_problem(action)
         if problem:
             return Observation(content=problem, is_error=True)
         arguments = action.arguments
@@ -126,27 +123,6 @@ class Sandbox:
 def _variables(workspace: Path, binds: Sequence[Bind]) -> dict[str, str]:
     places = {"/app": workspace, **{bind.inside: bind.host for bind in binds}}
     return {name: str(places[inside]) for inside, name in VARIABLES.items() if inside in places}
-
-
-def _problem(action: Action) -> str:
-    """Say what is wrong with a tool call, "" where nothing is."""
-    wanted = ARGUMENTS.get(action.name)
-    if action.kind != "tool" or wanted is None:
-        return f"unknown tool '{action.name}': there are {', '.join(ARGUMENTS)}"
-    if set(action.arguments) != set(wanted):
-        given = ", ".join(sorted(action.arguments)) or "none"
-        return f"bad arguments for '{action.name}': it takes exactly {', '.join(wanted)}; given: {given}"
-    for name in wanted:
-        value = action.arguments[name]
-        if not isinstance(value, str):
-            return f"bad argument '{name}' for '{action.name}': not a string"
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            return f"bad argument '{name}' for '{action.name}': it holds a lone surrogate"
-        if name != "content" and "\0" in value:
-            return f"bad argument '{name}' for '{action.name}': it holds a NUL character"
-    if action.name == "bash" and len(os.fsencode(action.arguments["command"])) > COMMAND_MAX_BYTES:
-        return f"command too long: more than {COMMAND_MAX_BYTES} bytes; use write_file for long content"
-    return ""
 
 
 def _observe_bash(reply: dict[str, Any], timeout_s: float, processes: int) -> Observation:

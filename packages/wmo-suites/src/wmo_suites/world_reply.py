@@ -1,0 +1,56 @@
+"""The world model's reply, read strictly: one JSON object with exactly three keys. Anything else is no observation."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from wmo_contracts.base import mend_json, parse_text
+from wmo_contracts.chat import ChatReply
+
+KEYS = {"content": str, "is_error": bool, "state_note": str}
+FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
+"""Models like to write JSON so. Only a reply that is such a block as a whole counts."""
+
+
+class BadReply(Exception):
+    """A reply that is not as it must be. The message is a clause: "it is not JSON: ..."."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the world model says of one call: what comes back, and its note on the state afterwards."""
+
+    content: str
+    is_error: bool
+    state_note: str
+
+
+def read_prediction(reply: ChatReply) -> Prediction:
+    """Read a reply. Raises BadReply that says what is wrong with it."""
+    if reply.finish_reason == "length":
+        raise BadReply("it was cut off at the output limit")
+    if reply.tool_calls:
+        raise BadReply("it calls a tool")
+    value = _parse((reply.content or "").strip())
+    if not isinstance(value, dict):
+        raise BadReply("it is no JSON object")
+    if set(value) != set(KEYS):
+        raise BadReply(f"its keys are {_listed(value)}, and must be exactly {_listed(KEYS)}")
+    for name, kind in KEYS.items():
+        if not isinstance(value[name], kind):
+            raise BadReply(f"its '{name}' is no {'boolean' if kind is bool else 'string'}")
+    return Prediction(**value)
+
+
+def _parse(text: str) -> Any:
+    if not text:
+        raise BadReply("it is empty")
+    fenced = FENCED.fullmatch(text)
+    try:
+        return parse_text(mend_json(fenced[1] if fenced else text))
+    except (ValueError, RecursionError) as error:
+        raise BadReply(f"it is not one JSON value: {error}") from error
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"'{str(name)[:40]}'" for name in sorted(names)[:8]) or "none"
