@@ -9,6 +9,7 @@ from pydantic import Field
 
 from wmo_contracts.base import Document, Part
 from wmo_contracts.episode import EnvironmentKind, SandboxMode, Usage
+from wmo_contracts.gain import HoldoutView
 from wmo_contracts.pricing import Price
 from wmo_contracts.score import RewardMode, ScoreRequest
 
@@ -220,7 +221,7 @@ class RunDocument(Document):
     """`wmo.run/1`: what wmo-state prints, and (with the settings and their hash alone) a run's run.json.
 
     `settings` is None for a run of the reference, which records none. `settings_hash` is checked where present.
-    `spent` is what the whole run took so far, the slot in hand included.
+    `spent` is what the whole run took so far, the slot in hand included. `holdout` is None where no task is held out.
     """
 
     SCHEMA: ClassVar[str] = "wmo.run/1"
@@ -234,6 +235,7 @@ class RunDocument(Document):
     completed: bool = False
     simulated: bool = False
     spent: Spending | None = None
+    holdout: HoldoutView | None = None
 
 
 class RunProblem(Part):

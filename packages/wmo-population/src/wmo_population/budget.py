@@ -4,7 +4,7 @@ from pathlib import Path
 
 from wmo_contracts.run import RunSettings, Spending
 
-ROLES = ("worker", "proposer")
+ROLES = ("worker", "proposer", "world", "judge")
 TURN_CALLS = 60
 TURN_OUTPUT_TOKENS = 16_384
 """Both are design 6's for one turn of the proposer `pi`."""
@@ -13,11 +13,12 @@ TURN_OUTPUT_TOKENS = 16_384
 def reached(settings: RunSettings, spent: Spending) -> str:
     """Say which limit is reached, with the sum; "" where none is."""
     total = spent.total
+    roles = [role for role in ROLES if role in ("worker", "proposer") or getattr(spent, role).calls]
     if settings.max_cost is not None and (total.cost or 0.0) >= settings.max_cost:
-        parts = ", ".join(f"{role} {getattr(spent, role).cost or 0:.6f}" for role in ROLES)
+        parts = ", ".join(f"{role} {getattr(spent, role).cost or 0:.6f}" for role in roles)
         return f"cost {total.cost or 0:.6f} of {settings.max_cost:g} ({parts})"
     if settings.max_tokens is not None and total.tokens >= settings.max_tokens:
-        parts = ", ".join(f"{role} {getattr(spent, role).tokens}" for role in ROLES)
+        parts = ", ".join(f"{role} {getattr(spent, role).tokens}" for role in roles)
         return f"{total.tokens} of {settings.max_tokens} tokens ({parts})"
     return ""
 

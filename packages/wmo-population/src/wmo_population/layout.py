@@ -1,19 +1,21 @@
 """The names of everything in a run directory (design 3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wmo_population.slots import candidate_slot_id, proposal_slot_id
 
 CANDIDATES = "candidates"
 PROPOSALS = "proposals"
+HOLDOUT = "holdout"
 
 
 @dataclass(frozen=True)
 class RunLayout:
-    """The paths of one run. Nothing here touches the disk."""
+    """The paths of one run. Nothing here touches the disk. `folder` is where the candidates are."""
 
     run_dir: Path
+    folder: str = CANDIDATES
 
     @property
     def state(self) -> Path:
@@ -48,7 +50,12 @@ class RunLayout:
     @property
     def candidates(self) -> Path:
         """The folder of all candidates."""
-        return self.run_dir / CANDIDATES
+        return self.run_dir / self.folder
+
+    @property
+    def held_out(self) -> "RunLayout":
+        """The same names for what candidates did on held-out tasks: holdout/candidate-<n>/{report.json, trials/}."""
+        return replace(self, folder=HOLDOUT)
 
     def candidate_dir(self, slot: int) -> Path:
         """Give the folder of a slot's candidate."""

@@ -5,18 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from wmo_contracts.run import RunSettings
+from wmo_contracts.run import NextStep, RunSettings
+from wmo_contracts.score import ScoreReport
 from wmo_harness.source_tree import tree_hash
 from wmo_kit.errors import BadDocument, BudgetReached, Conflict, Missing
 
 from wmo_population.budget import raise_it, reached, unknown
-from wmo_population.durable import remove_directory
+from wmo_population.durable import make_directory, remove_directory, sweep, write_part
 from wmo_population.events import check_events
-from wmo_population.evidence import REMEDY, read_source
+from wmo_population.evidence import REMEDY, read_source, refuse_link
+from wmo_population.holdout import check_held_out, holdout_due, kept_slots
 from wmo_population.layout import RunLayout
 from wmo_population.lock import RunLock
+from wmo_population.outcomes import EvaluatedCandidate
 from wmo_population.run_record import read_settings
-from wmo_population.slots import rejections_in_a_row
+from wmo_population.slots import next_step, rejections_in_a_row
 from wmo_population.spending import run_spending
 from wmo_population.state import PopulationRunState
 from wmo_population.steps import OtherPlan, Plan, Run, check_plan
@@ -29,6 +32,41 @@ class RecordedRun(Run):
     def __init__(self, run_dir: Path, settings: RunSettings) -> None:
         super().__init__(run_dir, recorded_plan(RunLayout(run_dir), settings))
         self.settings = settings
+        for slot in kept_slots(self.layout):
+            sweep(self.layout.held_out.candidate_dir(slot))
+
+    @property
+    def next(self) -> NextStep:
+        """What the run does next; after the last slot the held-out tasks, where there are some."""
+        held_out = holdout_due(self.layout, self.settings, self.state.entries)
+        return next_step(
+            self.state.consumed, self.plan.iterations, pending=self._pending is not None, held_out=held_out
+        )
+
+    @property
+    def held_out_due(self) -> EvaluatedCandidate:
+        """The candidate to be scored on the held-out tasks, re-hashed. Raises Conflict for none, BadDocument."""
+        candidate = self.state.load_slot(self._expect("score-holdout").slot).candidate
+        if candidate is None:
+            raise AssertionError("step 'score-holdout' of a slot that is not scored")
+        return candidate
+
+    def start_held_out(self) -> Path:
+        """Make the folder of that candidate's evidence on the held-out tasks. Raises Conflict, BadDocument, OSError."""
+        folder = self.layout.held_out.candidate_dir(self._expect("score-holdout").slot)
+        for one in (folder.parent, folder):
+            refuse_link(one)
+        make_directory(folder, inside=self.layout.run_dir)
+        return folder
+
+    def commit_held_out(self, report: ScoreReport) -> None:
+        """Write that candidate's report, last of its evidence. Raises Conflict, OSError.
+
+        Raises BadDocument, unwritten, for a report of another document or request.
+        """
+        slot, candidate = self.next.slot, self.held_out_due
+        check_held_out(self.settings, slot, candidate, report, "the report")
+        write_part(self.layout.held_out.report(slot), report)
 
     @property
     def work_dir(self) -> Path:

@@ -23,15 +23,18 @@ def _checked(slot: int) -> int:
     return slot
 
 
-def next_step(consumed: int, iterations: int, *, pending: bool) -> NextStep:
+def next_step(consumed: int, iterations: int, *, pending: bool, held_out: int | None = None) -> NextStep:
     """Say what a run does next.
 
     `consumed` is the number of slots that state.json records (the seed's included), `iterations` the number of slots
-    after the seed, `pending` whether the first slot that is not consumed holds an accepted candidate.
+    after the seed, `pending` whether the first slot that is not consumed holds an accepted candidate. `held_out` is the
+    slot of a candidate that is to be scored on the held-out tasks after the last slot.
     """
     if consumed == 0:
         return NextStep(step="score-seed", slot=0)
     if consumed > iterations:
+        if held_out is not None:
+            return NextStep(step="score-holdout", slot=held_out)
         return NextStep(step="done", slot=consumed - 1)
     return NextStep(step="score" if pending else "propose", slot=consumed)
 
@@ -39,6 +42,15 @@ def next_step(consumed: int, iterations: int, *, pending: bool) -> NextStep:
 def rejections_in_a_row(entries: Sequence[StateEntry]) -> int:
     """Count the rejected slots at the end of an index, since the last one that was scored."""
     return next((count for count, entry in enumerate(reversed(entries)) if entry.kind == "scored"), len(entries))
+
+
+def best_slot(entries: Iterable[StateEntry]) -> int:
+    """Give the slot of the highest score in an index, the earliest of equals.
+
+    Raises ValueError where none is scored.
+    """
+    scored = (entry for entry in entries if entry.kind == "scored")
+    return max(scored, key=lambda entry: entry.score).slot
 
 
 def select_best(population: Iterable[EvaluatedCandidate]) -> EvaluatedCandidate | None:

@@ -6,6 +6,7 @@ does not, for its evidence goes when it runs again.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +24,53 @@ from wmo_population.turns import EVENTS
 OURS = "pi"
 """The proposer whose events.json tells its usage; another system's file has its own form."""
 DIGITS = 4
-PHASES = ("proposer", "verifier", "worker")
-"""Whose seconds are added up."""
+PHASES = ("judge", "proposer", "verifier", "worker")
+"""Whose seconds are added up. A world model answers while the agent works: its seconds are among the worker's."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many trials (`worker`, `world`, `judge`) and turns (`proposer`) told what that role's model used."""
+
+    worker: int
+    proposer: int
+    world: int
+    judge: int
 
 
 def slot_spending(layout: RunLayout, slot: int) -> Spending:
     """Give what a slot took: its finished trials, and every turn of its proposer. Raises BadDocument, OSError."""
-    worker, proposer, seconds = Usage(), Usage(), dict.fromkeys(PHASES, 0.0)
-    for cell in _cells(layout, slot):
-        worker = worker.plus(cell.usage or Usage())
-        seconds["worker"] += cell.timings.get("agent", 0.0)
-        seconds["verifier"] += cell.timings.get("verifier", 0.0)
-    for events, path in _turns(layout, slot):
-        proposer = proposer.plus(_usage(events, path))
-        seconds["proposer"] += _seconds(events)
-    return Spending(worker=worker, proposer=proposer, timings=_rounded(seconds))
+    cells = (_of_trial(cell) for cell in _cells(layout, slot))
+    turns = (
+        Spending(proposer=_usage(events, path), timings={"proposer": _seconds(events)})
+        for events, path in _turns(layout, slot)
+    )
+    return add_up([*cells, *turns])
+
+
+def _of_trial(cell: CellDocument) -> Spending:
+    seconds = {"worker": "agent", "verifier": "verifier", "judge": "judge"}
+    return Spending(
+        worker=cell.usage or Usage(),
+        world=cell.world_usage or Usage(),
+        judge=cell.judge_usage or Usage(),
+        timings={phase: cell.timings.get(name, 0.0) for phase, name in seconds.items()},
+    )
 
 
 def add_up(parts: Iterable[Spending]) -> Spending:
     """Give the sum."""
-    worker, proposer, seconds = Usage(), Usage(), dict.fromkeys(PHASES, 0.0)
+    total, seconds = Spending(), dict.fromkeys(PHASES, 0.0)
     for part in parts:
-        worker, proposer = worker.plus(part.worker), proposer.plus(part.proposer)
+        total = Spending(
+            worker=total.worker.plus(part.worker),
+            proposer=total.proposer.plus(part.proposer),
+            world=total.world.plus(part.world),
+            judge=total.judge.plus(part.judge),
+        )
         for name, value in part.timings.items():
             seconds[name] += value
-    return Spending(worker=worker, proposer=proposer, timings=_rounded(seconds))
+    return total.model_copy(update={"timings": _rounded(seconds)})
 
 
 def run_spending(layout: RunLayout, consumed: int) -> Spending:
@@ -55,16 +78,23 @@ def run_spending(layout: RunLayout, consumed: int) -> Spending:
     return add_up(slot_spending(layout, slot) for slot in range(consumed + 1))
 
 
-def counted(layout: RunLayout, consumed: int) -> tuple[int, int]:
-    """Give how many trials and how many turns of `run_spending` told their usage. Raises BadDocument, OSError."""
+def counted(layout: RunLayout, consumed: int) -> Counted:
+    """Give how many trials and turns of `run_spending` told their usage. Raises BadDocument, OSError."""
     slots = range(consumed + 1)
-    trials = sum(cell.usage is not None for slot in slots for cell in _cells(layout, slot))
-    turns = sum(_usage(events, path).calls > 0 for slot in slots for events, path in _turns(layout, slot))
-    return trials, turns
+    cells = [cell for slot in slots for cell in _cells(layout, slot)]
+    return Counted(
+        worker=sum(cell.usage is not None for cell in cells),
+        proposer=sum(_usage(events, path).calls > 0 for slot in slots for events, path in _turns(layout, slot)),
+        world=sum(cell.world_usage is not None for cell in cells),
+        judge=sum(cell.judge_usage is not None for cell in cells),
+    )
 
 
 def _cells(layout: RunLayout, slot: int) -> Iterator[CellDocument]:
-    for path in sorted(layout.candidate_dir(slot).glob(f"trials/*/attempt-*/{CELL}")):
+    """Give the cells of a candidate's finished trials, those at held-out tasks last."""
+    pattern = f"trials/*/attempt-*/{CELL}"
+    held_out = layout.held_out.candidate_dir(slot).glob(pattern)
+    for path in [*sorted(layout.candidate_dir(slot).glob(pattern)), *sorted(held_out)]:
         with reading(f"slot {slot}", path):
             try:
                 yield read_cell(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
 from wmo_contracts.exchanges import ExchangesDocument
 from wmo_contracts.score import CellDocument, ScoreCell, ScoreReport, ScoreRequest, cell_hash
+from wmo_contracts.verdict import VerdictDocument
 from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_kit.documents import read_json, read_json_part
 from wmo_kit.errors import BadDocument, shown
@@ -15,6 +16,8 @@ from wmo_population.evidence import REMEDY, read_part, reading, refuse_link
 from wmo_population.layout import RunLayout
 
 EPISODE, RESULT, CELL, EXCHANGES = "episode.json", "wmo-run.json", "cell.json", "exchanges.json"
+JUDGE, VERDICT = "judge", "verdict.json"
+"""The folder of what a judge said and was asked, in a trial's, and the file of its verdict there."""
 Compared = tuple[str, object, object]
 
 
@@ -83,6 +86,8 @@ def _check_trial(slot: int, folder: Path, cell: ScoreCell, report: ScoreReport, 
     _agree(subject, "the source", hashes)
     if found.stop_reason is not None:
         _check_episode(slot, folder, found)
+    if found.judge_usage is not None:
+        _check_verdict(slot, folder / JUDGE, found)
     return found
 
 
@@ -104,6 +109,14 @@ def _check_episode(slot: int, folder: Path, cell: CellDocument) -> None:
     _agree(f"slot {slot}: '{folder / RESULT}'", "its cell or steps", ended)
     if os.path.lexists(folder / EXCHANGES):
         read_part(folder / EXCHANGES, ExchangesDocument, slot)
+
+
+def _check_verdict(slot: int, folder: Path, cell: CellDocument) -> None:
+    """Hold a judge's verdict against its cell."""
+    verdict = read_part(folder / VERDICT, VerdictDocument, slot)
+    told: list[Compared] = [("passed", verdict.passed, cell.cell.reward == 1.0)]
+    _agree(f"slot {slot}: '{folder / VERDICT}'", "its cell", told)
+    read_part(folder / EXCHANGES, ExchangesDocument, slot)
 
 
 def _agree(subject: str, against: str, compared: Iterable[Compared]) -> None:

@@ -14,6 +14,7 @@ from wmo_kit.errors import BadDocument, Conflict, shown
 
 from wmo_population.events import check_events
 from wmo_population.evidence import REMEDY, check_same_matrix, read_slot
+from wmo_population.holdout import check_holdout, kept_slots
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import SlotOutcome
 from wmo_population.recorded import check_record
@@ -31,6 +32,7 @@ NO_RECORD = (
 NO_CELLS = "no cell.json is kept: notes, test counts and rewards that pass alike stand in report.json alone"
 NO_TURN = "no proposer's turn is kept that wmo-propose wrote"
 OTHER_TASKS = "tasks are not what the seed was scored on: the scores do not compare"
+OTHER_HELD_OUT = "held-out tasks changed since they were first scored: those scores do not compare"
 ONLY_READ = (
     "no hash covers transcripts, verifiers' output and proposers' words: whether they are whole is all that was read"
 )
@@ -94,6 +96,8 @@ def verify_run(run_dir: Path) -> RunCheckDocument:
     if state is not None:
         _check_slots(audit, state)
         _check_due(audit, state, settings)
+        if settings is not None:
+            _check_held_out(audit, state, settings)
     return RunCheckDocument(
         run_dir=str(run_dir),
         ok=not audit.problems,
@@ -155,3 +159,20 @@ def _check_due(audit: _Audit, state: PopulationRunState, settings: RunSettings |
     )
     if not any(problem.slot == 0 for problem in audit.problems):
         audit.run(None, lambda: check_record(state, settings))
+
+
+def _check_held_out(audit: _Audit, state: PopulationRunState, settings: RunSettings) -> None:
+    """Check what candidates did on held-out tasks, of slots that hold themselves; the first measures the others."""
+    broken = {problem.slot for problem in audit.problems}
+    first: tuple[CellDocument, ...] = ()
+    for slot in kept_slots(state.layout):
+        if broken & {slot, 0}:
+            continue
+        cells = audit.run(slot, partial(check_holdout, state, settings, slot)) or ()
+        first = first or cells
+        if any(cell.request_hash != first[0].request_hash for cell in cells):
+            path = state.layout.held_out.candidate_dir(slot)
+            problem = f"slot {slot}: '{path}' was measured under another request, agent or model than the first"
+            audit.problems.append(RunProblem(slot=slot, problem=problem))
+        if not {(c.cell.task_id, c.task_hash) for c in cells} <= {(c.cell.task_id, c.task_hash) for c in first}:
+            audit.cannot(OTHER_HELD_OUT, slot)

@@ -3,10 +3,12 @@
 import os
 from pathlib import Path
 
+from wmo_contracts.gain import HoldoutView
 from wmo_contracts.run import BestView, NextStep, OutcomeView, RunDocument, RunSettings, Spending
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.errors import Negative
 
+from wmo_population.holdout import holdout_due
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import EvaluatedCandidate, SlotOutcome
 from wmo_population.recorded import check_record, require_settings
@@ -46,6 +48,7 @@ def view_run(run_dir: Path) -> RunDocument:
         completed=step is not None and step.step == "done",
         simulated=settings is not None and settings.simulated,
         spent=add_up(spent),
+        holdout=_holdout(state, settings),
     )
 
 
@@ -82,7 +85,16 @@ def _next(state: PopulationRunState, settings: RunSettings | None) -> NextStep |
     pending = os.path.lexists(state.layout.pending(state.consumed))
     if settings is None:
         return NextStep(step="score", slot=state.consumed) if pending else None
-    return next_step(state.consumed, settings.iterations, pending=pending)
+    held_out = holdout_due(state.layout, settings, state.entries)
+    return next_step(state.consumed, settings.iterations, pending=pending, held_out=held_out)
+
+
+def _holdout(state: PopulationRunState, settings: RunSettings | None) -> HoldoutView | None:
+    if settings is None or not settings.holdout:
+        return None
+    from wmo_population.holdout_view import view_holdout  # numpy: only for a run that needs it
+
+    return view_holdout(state, settings)
 
 
 def _best(best: EvaluatedCandidate, outcomes: tuple[SlotOutcome, ...]) -> BestView:
