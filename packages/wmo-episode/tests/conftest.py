@@ -14,6 +14,7 @@ from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tool_policy import tool_specs
 from wmo_models.provider import Provider, ProviderError
+from wmo_suites.environment import Environment
 
 
 class ScriptedProvider:
@@ -114,10 +115,10 @@ def make_runtime(vendor: Path, seed: SourceTree, tmp_path: Path) -> Iterator[Cal
 def make_session(environment: MemoryEnvironment) -> Callable[..., Session]:
     """Gives a maker of sessions with every tool and one skill."""
 
-    def make(provider: Provider | None = None, **limits: float) -> Session:
+    def make(provider: Provider | None = None, place: Environment | None = None, **limits: float) -> Session:
         tools = tuple(tool_specs(["bash", "read_file", "write_file", "submit", "read_skill"]))
         skills = (Skill(name="count-rows", description="counting", content="wc -l"),)
         brief = Brief("a-task", "Do it.", "You act.", tools, skills, Limits(**limits))
-        return Session(brief, provider or ScriptedProvider(), environment)
+        return Session(brief, provider or ScriptedProvider(), place or environment)
 
     return make

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wmo_contracts.episode import (
+    EnvironmentKind,
     EnvironmentRef,
     EpisodeDocument,
     HarnessRef,
@@ -34,13 +35,16 @@ def episode_document(
     task_path: str,
     model: ModelRef,
     mode: SandboxMode = "bwrap",
+    environment: EnvironmentKind = "sandbox",
+    recorded: tuple[str, ...] = (),
     context_window: int | None = None,
 ) -> EpisodeDocument:
     """Say everything that one episode of `task` under the harness `tree` (parsed: `spec`) needs.
 
-    Both paths are absolute, or relative to the folder that the document will be in. The episode's wall budget is the
-    task's own; every limit that neither the harness nor the task names has design 5's default. It is as it will be read
-    back, whose keys are sorted: else a model would see a tool's arguments in another order when an episode is replayed.
+    All paths are absolute, or relative to the folder that the document will be in; `recorded` are the folders that a
+    world model or a replay reads. The episode's wall budget is the task's own; every limit that neither the harness nor
+    the task names has design 5's default. It is as it will be read back, whose keys are sorted: else a model would see
+    a tool's arguments in another order when an episode is replayed.
     """
     document = EpisodeDocument(
         task=TaskRef(id=task.id, instruction=task.instruction, path=task_path),
@@ -50,6 +54,8 @@ def episode_document(
         skills=spec.skills,
         limits=_limits(spec, Limits(timeout_s=task.agent_timeout_s, context_window=context_window)),
         environment=EnvironmentRef(
+            kind=environment,
+            recorded=recorded,
             mode=mode,
             command_timeout_s=task.limits.command_timeout_s,
             output_cap_bytes=task.limits.output_cap_bytes,
@@ -93,6 +99,7 @@ class Episode:
     document: EpisodeDocument
     files: SourceTree
     task_path: Path | None
+    recorded: tuple[Path, ...] = ()
 
 
 def read_episode(source: str, harness: Path | None = None) -> Episode:
@@ -105,9 +112,10 @@ def read_episode(source: str, harness: Path | None = None) -> Episode:
     document = read_document(source, EpisodeDocument)
     folder = Path() if source == "-" else Path(source).parent
     task_path = folder / document.task.path if document.task.path else None
+    recorded = tuple(folder / path for path in document.environment.recorded)
     if harness is not None:
         tree = read_tree(harness)
-        return Episode(with_harness(document, tree, str(harness)), tree, task_path)
+        return Episode(with_harness(document, tree, str(harness)), tree, task_path, recorded)
     files = read_tree(folder / document.harness.path)
     found = tree_hash(files)
     if found != document.harness.tree_hash:
@@ -115,4 +123,4 @@ def read_episode(source: str, harness: Path | None = None) -> Episode:
             f"the harness in '{folder / document.harness.path}' is not the one of '{source}': its tree_hash is "
             f"'{found}', wanted '{document.harness.tree_hash}'; score the harness again"
         )
-    return Episode(document, files, task_path)
+    return Episode(document, files, task_path, recorded)

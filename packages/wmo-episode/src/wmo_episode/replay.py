@@ -36,6 +36,12 @@ class RecordedTools:
         self._on_unknown(f"{_call(action)}: {NOT_RECORDED}")
         return Observation(content=NOT_RECORDED, is_error=True)
 
+    @property
+    def state_note(self) -> str:
+        """The recorded world model's note before the next step; "" where it was a real place, or at the end."""
+        with self._lock:
+            return self._steps[self._next].state_before if self._next < len(self._steps) else ""
+
     def close(self) -> None:
         """Do nothing: nothing runs."""
 

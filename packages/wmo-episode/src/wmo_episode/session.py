@@ -15,7 +15,7 @@ from wmo_contracts.episode import Action, Limits, Observation, Skill, Step, Tool
 from wmo_harness.tool_policy import READ_SKILL, SUBMIT
 from wmo_models.provider import Provider, ProviderError
 from wmo_models.trouble import Trouble, listening
-from wmo_suites.environment import Environment
+from wmo_suites.environment import Environment, KeepsNote
 
 from wmo_episode.patience import Patience
 from wmo_episode.wire import Answer, BadRequest, read_reply, tool_arguments
@@ -143,13 +143,15 @@ class Session:
             if self._closed or self._done is not None:
                 return _error(EPISODE_OVER)
             action = Action(kind="tool", name=name)
+            note = self._environment.state_note if isinstance(self._environment, KeepsNote) else ""
             try:
                 action = Action(kind="tool", name=name, arguments=tool_arguments(arguments))
                 observation = self._observe(action)
             except BadRequest as error:
                 observation = _error(f"the call of '{name}' was not executed: {error}")
             if len(self._steps) < MAX_STEPS:
-                self._steps.append(Step(action=action, observation=observation, task=self.brief.task_id))
+                task_id = self.brief.task_id
+                self._steps.append(Step(action=action, observation=observation, state_before=note, task=task_id))
             return observation
 
     def signal(self) -> dict[str, Any]:
@@ -246,7 +248,7 @@ class Session:
             return _error(BUDGET_EXHAUSTED)
         self._actions += 1
         try:
-            with self._spending("tools"):
+            with self._spending("tools"), listening(self._lose):  # a world model's troubles are not the agent's
                 return self._environment.execute(action)
         except Exception as error:
             self.fail(error)

@@ -1,0 +1,39 @@
+"""A world model for one episode: the role's provider, its exchanges kept, its failures as the host's own."""
+
+from wmo_contracts.chat import ChatReply, ChatRequest
+from wmo_contracts.exchanges import ExchangesDocument
+from wmo_kit.errors import Missing, Transient
+from wmo_models.provider import Provider, ProviderError
+from wmo_models.recording import RecordingProvider
+from wmo_suites.nearest import RecordedSteps
+from wmo_suites.world_model import WorldModel
+
+WORLD_EXCHANGES = "world-exchanges.json"
+"""The name of the file in a trial's folder, beside exchanges.json."""
+
+
+class PlayedWorld(WorldModel):
+    """One episode's world, played by `provider`. What was asked and answered is kept for `exchanges`."""
+
+    def __init__(self, provider: Provider, task_id: str, instruction: str, recorded: RecordedSteps) -> None:
+        self._recorder = RecordingProvider(provider)
+        super().__init__(_Failing(self._recorder), task_id, instruction, recorded)
+
+    def exchanges(self) -> ExchangesDocument:
+        """Give what was asked of the world model so far."""
+        return self._recorder.document()
+
+
+class _Failing:
+    """Turns a provider's failures into the host's: nothing that the world model fails at is the agent's doing."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Give the reply. Raises Transient where the model failed for now, else Missing."""
+        try:
+            return self._provider.complete(request)
+        except ProviderError as error:
+            kind = Transient if error.transient else Missing
+            raise kind(f"the world model failed: {error}") from error
