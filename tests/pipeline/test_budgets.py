@@ -61,7 +61,7 @@ def test_tokens_and_cost_stand_in_the_cells_and_add_up(place, tmp_path):
     assert (seed["worker"]["calls"], seed["proposer"]["calls"]) == (2, 0)
     assert slot["proposer"]["cost"] == pytest.approx(TURN_COST)
     assert view["spent"]["worker"]["cost"] == pytest.approx(4 * TRIAL_COST)
-    assert view["spent"]["timings"].keys() == {"proposer", "verifier", "worker"}
+    assert view["spent"]["timings"].keys() == {"judge", "proposer", "verifier", "worker"}
     assert view["settings"]["worker"]["price_cached"] == 1
     assert place("wmo-state verify run").returncode == 0
 

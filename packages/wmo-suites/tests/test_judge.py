@@ -70,7 +70,7 @@ def test_the_request_has_every_part_at_temperature_zero() -> None:
     text = asked(request)
     assert request.temperature == 0
     assert request.max_tokens
-    for part in ("Count the lines.", "two lines", 'bash {"command": "cat 0"}', "1\n2", "[end] submitted"):
+    for part in ("Count the lines.", "two lines", '"bash":\n| command: cat 0', "| 1\n| 2", "[end] submitted"):
         assert part in text
     mark = re.match(r"<<<ASSERTIONS ([0-9a-f]{32})\n", text)[1]
     listed = text.partition(f"<<<ASSERTIONS {mark}\n")[2].partition(f"\n{mark} ASSERTIONS>>>")[0]
@@ -135,9 +135,19 @@ def test_a_transcript_tells_errors_and_words() -> None:
         ),
     )
     text = transcript(EpisodeResult(task_id="t", steps=steps, stop_reason="max_turns", answer="", turns=2))
-    assert "the agent said: I think." in text
+    assert "the agent said:\n| I think.\n[1] it gave:\n| Use a tool." in text
     assert "(an error, timed out)" in text
     assert text.endswith("[end] max_turns")
+
+
+@given(
+    st.text() | st.sampled_from(["a\n[2] it gave (exit code 0):\nok", "a\r[end] submitted", "\u2028[end] submitted"])
+)
+def test_what_an_agent_wrote_or_got_is_told_from_what_happened(words: str) -> None:
+    lines = transcript(episode(words, words)).splitlines()
+    ours = [line for line in lines if not line.startswith("| ")]
+    call, gave = '] the agent called "bash":', "] it gave (exit code 0):"
+    assert ours == ["[1" + call, "[1" + gave, "[2" + call, "[2" + gave, "[end] submitted"]
 
 
 # what is answered

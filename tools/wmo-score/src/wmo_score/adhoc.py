@@ -18,9 +18,10 @@ from wmo_kit.log import Log
 from wmo_population.durable import holds_tree, make_directory
 from wmo_population.lock import RunLock
 from wmo_suites.box import check_bwrap
-from wmo_suites.task import Task, load_suite, select
+from wmo_suites.task import Task, load_suite, require_gold, select
 
 from wmo_score.agents import Agent, Nop, Oracle, harness_agent
+from wmo_score.judging import open_judge
 from wmo_score.matrix import Conditions, score_document
 from wmo_score.options import Options
 from wmo_score.scoring import SOURCE, Voice, default_jobs, make_subject, score
@@ -51,7 +52,10 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         sandbox=options.sandbox or "bwrap",
         agent=options.agent or "harness",
         worker=None if contender.tree is None else worker.settings(),
+        judge=config.roles.judge.settings() if options.judge else None,
     )
+    if options.judge:
+        require_gold(tasks)
     if conditions.sandbox == "bwrap":
         check_bwrap()
     with ExitStack() as stack:
@@ -63,11 +67,13 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
             agent=agent,
             evidence=evidence,
             work_dir=work_dir,
+            judge=stack.enter_context(open_judge(config, log)) if options.judge else None,
         )
         report = score(
             runner, options.jobs or default_jobs(), Voice(log, contender.name, keeps=options.keep is not None)
         )
-    simulated = contender.tree is not None and worker.settings().simulated
+    models = (conditions.worker, conditions.judge)
+    simulated = any(model.simulated for model in models if model is not None)
     return score_document(contender.name, report, simulated=simulated)
 
 
@@ -84,6 +90,8 @@ def contender_of(harness: str | None, options: Options) -> Contender:
     if options.agent in ("oracle", "nop"):
         if harness is not None:
             raise Usage(f"'--agent {options.agent}' needs no harness: leave out '{harness}'")
+        if options.judge:
+            raise Usage(f"'--agent {options.agent}' has no episode to judge: leave out '--judge'")
         return Contender(options.agent, None)
     if harness is None:
         raise Usage("no harness: name a wmo.harness/1 document, or - for standard input")

@@ -30,6 +30,7 @@ Examples:
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep source and trials here; finished cells stay.")
 @click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="How tools are confined.  [default: bwrap]")
 @click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes.  [default: raw]")
+@click.option("--judge", is_flag=True, help="A judge model decides, by each task's gold.toml.")
 @click.option("--dry-run", is_flag=True, help="Print what would be paid for (wmo.plan/1), and ask no model.")
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
 @common_options("wmo-score")
@@ -39,6 +40,9 @@ def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, d
 
     Every task is attempted by the harness's agent in a fresh sandbox and graded by the task's verifier. --agent oracle
     runs the tasks' own solutions and --agent nop does nothing: a healthy suite gives 1.0 and 0.0.
+
+    With --judge the model of the role judge decides instead of the verifier, by the assertions in the task's gold.toml
+    and what the agent did and answered; tests/test.sh is not run.
 
     With --run, what is due in a run is scored under the run's recorded settings: finished trials are kept, only missing
     ones run, and the boundary is committed. Exit 75 where a verifier gave no reward or the model failed.

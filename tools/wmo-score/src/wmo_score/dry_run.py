@@ -6,6 +6,7 @@ from pathlib import Path
 from wmo_contracts.episode import Usage
 from wmo_contracts.plan import PlanDocument
 from wmo_contracts.run import ModelSettings, RunSettings
+from wmo_contracts.score import ScoreRequest
 from wmo_episode.documents import KIT_MODEL_CALLS
 from wmo_harness.surfaces import HarnessSpec, parse_tree
 from wmo_kit.config import Config, RoleModel, load_config
@@ -13,12 +14,15 @@ from wmo_kit.errors import Usage as WrongUsage
 from wmo_kit.log import Log
 from wmo_population.budget import TURN_CALLS, TURN_OUTPUT_TOKENS
 from wmo_population.evidence import read_source
+from wmo_population.holdout import holdout_request, holdout_slots
 from wmo_population.layout import RunLayout
 from wmo_population.recorded import require_settings
 from wmo_population.slots import next_step
 from wmo_population.spending import counted, run_spending
 from wmo_population.state import PopulationRunState
 from wmo_population.trials import CELL
+from wmo_suites.judge_request import MAX_TOKENS
+from wmo_suites.task import require_gold
 
 from wmo_score.adhoc import chosen_tasks, contender_of
 from wmo_score.forecast import Job, budget_warnings, in_words, role_plan
@@ -34,18 +38,19 @@ def plan_run(log: Log, run_dir: Path, options: Options) -> PlanDocument:
     pending = os.path.lexists(layout.pending(consumed))
     step = next_step(consumed, settings.iterations, pending=pending)
     in_hand = step.step in ("score-seed", "score")
-    due = _missing_trials(layout, consumed, settings) if in_hand else 0
+    due = _missing_trials(layout, consumed, settings.request) if in_hand else 0
     slots = settings.iterations + 1 - consumed - in_hand
-    trials = due + slots * len(settings.request.task_ids) * settings.request.attempts
+    trials = due + slots * len(settings.request.task_ids) * settings.request.attempts + _held_out(state, settings)
     spec = parse_tree(read_source(layout, consumed if in_hand else 0))
     spent = run_spending(layout, consumed)
-    told_trials, told_turns = counted(layout, consumed)
+    told = counted(layout, consumed)
     proposes = settings.proposer.kind == "pi"
     turn = _job(config.roles.proposer, settings.proposer_model, TURN_CALLS, TURN_OUTPUT_TOKENS)
     plan = PlanDocument(
         slots=slots,
-        worker=role_plan(_trial(config, settings.worker, spec), trials, spent.worker, told_trials),
-        proposer=role_plan(turn, slots, spent.proposer, told_turns) if proposes else None,
+        worker=role_plan(_trial(config, settings.worker, spec), trials, spent.worker, told.worker),
+        proposer=role_plan(turn, slots, spent.proposer, told.proposer) if proposes else None,
+        judge=role_plan(_verdict(config, settings.judge), trials, spent.judge, told.judge) if settings.judge else None,
         spent=spent,
         max_cost=settings.max_cost,
         max_tokens=settings.max_tokens,
@@ -60,7 +65,11 @@ def plan_harness(log: Log, harness: str | None, options: Options) -> PlanDocumen
         raise WrongUsage(f"'--agent {options.agent}' asks no model: leave out '--dry-run'")
     job = _trial(config, config.roles.worker.settings(), parse_tree(contender.tree))
     trials = len(tasks) * (options.attempts or 1)
-    return _said(log, PlanDocument(slots=0, worker=role_plan(job, trials, Usage(), 0)))
+    judge = None
+    if options.judge:
+        require_gold(tasks)
+        judge = role_plan(_verdict(config, config.roles.judge.settings()), trials, Usage(), 0)
+    return _said(log, PlanDocument(slots=0, worker=role_plan(job, trials, Usage(), 0), judge=judge))
 
 
 def _said(log: Log, plan: PlanDocument) -> PlanDocument:
@@ -71,8 +80,20 @@ def _said(log: Log, plan: PlanDocument) -> PlanDocument:
     return plan
 
 
-def _missing_trials(layout: RunLayout, slot: int, settings: RunSettings) -> int:
-    request = settings.request
+def _held_out(state: PopulationRunState, settings: RunSettings) -> int:
+    """Count the trials at held-out tasks that are left, if a slot that is still to come turns out the best."""
+    request = holdout_request(settings)
+    if request is None:
+        return 0
+    layout, entries = state.layout, state.entries
+    ahead = int(len(entries) <= settings.iterations and settings.iterations > 0)
+    slots = ((0,) if ahead else holdout_slots(entries)) if entries else (0,)
+    whole = ahead * len(request.task_ids) * request.attempts
+    unreported = [slot for slot in slots if not os.path.lexists(layout.held_out.report(slot))]
+    return whole + sum(_missing_trials(layout.held_out, slot, request) for slot in unreported)
+
+
+def _missing_trials(layout: RunLayout, slot: int, request: ScoreRequest) -> int:
     return sum(
         not os.path.lexists(layout.trial_dir(slot, task_id, attempt) / CELL)
         for task_id in request.task_ids
@@ -83,6 +104,10 @@ def _missing_trials(layout: RunLayout, slot: int, settings: RunSettings) -> int:
 def _trial(config: Config, worker: ModelSettings, spec: HarnessSpec) -> Job:
     calls = KIT_MODEL_CALLS if spec.runtime_kind == "kit-python" else spec.max_turns
     return _job(config.roles.worker, worker, calls, spec.max_output_tokens)
+
+
+def _verdict(config: Config, judge: ModelSettings) -> Job:
+    return _job(config.roles.judge, judge, 1, MAX_TOKENS)
 
 
 def _job(configured: RoleModel, recorded: ModelSettings, calls: int, output_tokens: int) -> Job:

@@ -61,8 +61,11 @@ def budget_warnings(plan: PlanDocument, due_trials: int) -> tuple[str, ...]:
         return ("nothing is scored yet, so it is not known how many slots the budget will do for",)
     turn = plan.proposer.estimate if plan.proposer else Usage()
     said = [] if turn is not None else ["the proposer took no turn yet, so only the trials are estimated"]
-    rest = worker.estimate.plus(turn or Usage())
-    in_hand = scaled(worker.estimate, due_trials / worker.jobs)
+    trials = worker.estimate
+    for role in (plan.world, plan.judge):
+        trials = trials.plus((role and role.estimate) or Usage())
+    rest = trials.plus(turn or Usage())
+    in_hand = scaled(trials, due_trials / worker.jobs)
     for name, limit, used, now, ahead in (
         ("cost", plan.max_cost, total.cost or 0.0, in_hand.cost or 0.0, rest.cost or 0.0),
         ("tokens", plan.max_tokens, total.tokens, in_hand.tokens, rest.tokens),
@@ -80,7 +83,13 @@ def budget_warnings(plan: PlanDocument, due_trials: int) -> tuple[str, ...]:
 
 def in_words(plan: PlanDocument) -> Iterable[str]:
     """Give the plan in lines for people."""
-    for what, role in (("trials", plan.worker), ("proposer's turns", plan.proposer)):
+    roles = {
+        "trials": plan.worker,
+        "proposer's turns": plan.proposer,
+        "trials in the world model": plan.world,
+        "judge's verdicts": plan.judge,
+    }
+    for what, role in roles.items():
         if role is None:
             continue
         worst, prompt = role.worst_case, role.worst_case.prompt_tokens

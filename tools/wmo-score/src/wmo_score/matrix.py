@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from wmo_contracts.episode import SandboxMode, StopReason, Usage
 from wmo_contracts.run import ModelSettings
@@ -42,7 +43,8 @@ class Trial:
 class Conditions:
     """What every cell of a report has in common, apart from the harness and the tasks.
 
-    `agent` is the agent's name; `worker` the model that plays it, None where no model does.
+    `agent` is the agent's name; `worker` the model that plays it, None where no model does. `judge` is the model that
+    gives the verdicts, None where the tasks' verifiers do.
     """
 
     request: ScoreRequest
@@ -50,18 +52,21 @@ class Conditions:
     sandbox: SandboxMode
     agent: str
     worker: ModelSettings | None
+    judge: ModelSettings | None = None
 
     @property
     def request_hash(self) -> str:
         """BLAKE2b-16 hex of these conditions. The name of the key's variable is not in it: it changes no score."""
         endpoints = () if self.worker is None else self.worker.endpoints
-        facts = {
+        facts: dict[str, Any] = {
             "agent": self.agent,
             "model": [text for one in endpoints for text in (one.base_url, one.model)] or None,
             "request": self.request.model_dump(mode="json"),
             "reward_mode": self.reward_mode,
             "sandbox": self.sandbox,
         }
+        if self.judge is not None:  # only then: a cell that a verifier decided keeps the hash that it has
+            facts["judge"] = [self.judge.base_url, self.judge.model]
         return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
@@ -139,11 +144,12 @@ def make_cell(
     tests: CellTests | None,
     stop_reason: StopReason | None,
     usage: Usage | None = None,
+    judge_usage: Usage | None = None,
     timings: Mapping[str, float],
 ) -> CellDocument:
     """Give the document of a finished trial. `reward` is 0 to 1, `timings` wall seconds by phase.
 
-    `usage` is None where no model worked.
+    `usage` is None where no model worked, `judge_usage` where none judged.
     """
     cell = ScoreCell(
         task_id=trial.task_id,
@@ -162,6 +168,7 @@ def make_cell(
         request_hash=subject.conditions.request_hash,
         stop_reason=stop_reason,
         usage=usage,
+        judge_usage=judge_usage,
         timings=dict(timings),
     )
 

@@ -16,7 +16,7 @@ AgentName = Literal["harness", "oracle", "nop"]
 
 @dataclass(frozen=True)
 class Options:
-    """The options as given; None (and no `tasks`) is what was not said."""
+    """The options as given; None (and no `tasks`, no `judge`) is what was not said."""
 
     suite: Path | None = None
     tasks: tuple[str, ...] = ()
@@ -26,6 +26,7 @@ class Options:
     keep: Path | None = None
     sandbox: SandboxMode | None = None
     reward_mode: RewardMode | None = None
+    judge: bool = False
     vendor: Path | None = None
 
 
@@ -47,6 +48,10 @@ def refuse_conflicts(options: Options, run_dir: Path, settings: RunSettings) -> 
         "--attempts": (options.attempts, settings.request.attempts),
         "--sandbox": (options.sandbox, settings.sandbox),
         "--reward-mode": (options.reward_mode, settings.reward_mode),
+        "--judge": (
+            "a judge" if options.judge else None,
+            "the tasks' verifiers" if settings.judge is None else "a judge",
+        ),
     }
     for flag, (said, recorded) in asked.items():
         if said and said != recorded:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from wmo_contracts.episode import EpisodeResult, SandboxMode
+from wmo_contracts.episode import EpisodeResult, SandboxMode, Usage
 from wmo_contracts.score import CellDocument, passes
 from wmo_kit.errors import Cancelled, Missing, Transient
 from wmo_kit.stopping import Stop
@@ -19,14 +19,29 @@ from wmo_suites.workspace import copy_workspace, remove_workspace
 
 from wmo_score.agents import Agent, Desk
 from wmo_score.cells import set_aside, start_folder, write_cell
+from wmo_score.judging import Judge
 from wmo_score.matrix import Subject, Trial, make_cell
 from wmo_score.notes import cell_note
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a trial gave: the episode (None without one), the verdict, the judge's usage, seconds by phase.
+
+    `judge_usage` is None where the task's verifier gave the verdict.
+    """
+
+    result: EpisodeResult | None
+    verdict: Verdict
+    judge_usage: Usage | None
+    timings: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class TrialRunner:
     """Runs single trials of one subject. `evidence` is the candidate's folder, `work_dir` one for working files.
 
+    `judge` gives the verdicts in the place of the tasks' verifiers, which are not run then; None: they do.
     `spoiled` is set once a disk failed: it is all trials' disk, so those that still run get no verdict either.
     """
 
@@ -35,6 +50,7 @@ class TrialRunner:
     agent: Agent
     evidence: Path
     work_dir: Path
+    judge: Judge | None = None
     spoiled: Event = field(default_factory=Event)
 
     def run(self, trial: Trial, stop: Stop) -> CellDocument:
@@ -47,7 +63,7 @@ class TrialRunner:
         folder = start_folder(self.evidence, trial)
         try:
             with self._room(trial) as room:
-                result, verdict, timings = self._play(self.tasks[trial.task_id], room, folder, stop)
+                played = self._play(self.tasks[trial.task_id], room, folder, stop)
         except (Transient, Missing, Cancelled) as error:
             set_aside(folder)
             if stop.event.is_set():
@@ -59,15 +75,17 @@ class TrialRunner:
         if self.spoiled.is_set():
             set_aside(folder)
             raise Transient("the disk failed in another trial meanwhile")
+        result = played.result
         cell = make_cell(
             self.subject,
             trial,
-            reward=verdict.reward,
-            note=self._note(result, verdict, folder),
-            tests=verdict.tests,
+            reward=played.verdict.reward,
+            note=self._note(played, folder),
+            tests=played.verdict.tests,
             stop_reason=result.stop_reason if result else None,
             usage=result.usage if result else None,
-            timings={**timings, "total": round(time.monotonic() - started, 4)},
+            judge_usage=played.judge_usage,
+            timings={**played.timings, "total": round(time.monotonic() - started, 4)},
         )
         write_cell(self.evidence, trial, cell)
         return cell
@@ -83,32 +101,36 @@ class TrialRunner:
         finally:
             remove_workspace(room)
 
-    def _play(
-        self, task: Task, room: Path, folder: Path, stop: Stop
-    ) -> tuple[EpisodeResult | None, Verdict, dict[str, float]]:
-        """Let the agent work, then the verifier; seconds by phase."""
+    def _play(self, task: Task, room: Path, folder: Path, stop: Stop) -> Played:
+        """Let the agent work, then the verifier or the judge."""
         mode: SandboxMode = self.subject.conditions.sandbox
+        shares = self.judge is None and task.verifier_environment == "shared"
         workspace = room / "app"
         copy_workspace(task, workspace)
-        binds = (*self.agent.binds(task), *shared_binds(task, folder, room))
+        binds = (*self.agent.binds(task), *(shared_binds(task, folder, room) if shares else ()))
         begun = time.monotonic()
         verdict: Verdict | None = None
         with Sandbox(workspace, binds=binds, limits=task.limits, mode=mode) as sandbox, stop.calling(sandbox.close):
             result = self.agent.work(Desk(task, workspace, sandbox, folder, stop.event))
             _refuse_cut(task, cut=stop.event.is_set())
             worked = time.monotonic()
-            if task.verifier_environment == "shared":
+            if shares:
                 verdict = verify(task, workspace, folder, mode=mode, shared=sandbox)
+        judge_usage = None
+        if self.judge is not None and result is not None:
+            verdict, judge_usage = self.judge.verdict(task, result, folder, stop)
         verdict = verdict or verify(task, workspace, folder, mode=mode, guard=stop.calling)
         _refuse_cut(task, cut=stop.event.is_set() and verdict.cut_short)
-        return result, verdict, {"agent": round(worked - begun, 4), "verifier": round(verdict.timings["verifier"], 4)}
+        seconds = {name: round(value, 4) for name, value in verdict.timings.items()}
+        return Played(result, verdict, judge_usage, {"agent": round(worked - begun, 4), **seconds})
 
-    def _note(self, result: EpisodeResult | None, verdict: Verdict, folder: Path) -> str:
+    def _note(self, played: Played, folder: Path) -> str:
+        judged = played.judge_usage is not None
         return cell_note(
-            passed=passes(verdict.reward, self.subject.conditions.reward_mode),
-            result=result,
-            verdict_note=verdict.note,
-            output=(folder / "verifier" / OUTPUT_NAME).read_text("utf-8"),
+            passed=passes(played.verdict.reward, self.subject.conditions.reward_mode),
+            result=played.result,
+            verdict_note=played.verdict.note,
+            output="" if judged else (folder / "verifier" / OUTPUT_NAME).read_text("utf-8"),
         )
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from wmo_models.offline.conversation import Conversation, read_conversation
+from wmo_models.offline.judge import next_move as judge_move
 from wmo_models.offline.optimizer import next_move as optimizer_move
 from wmo_models.offline.recipe import Recipe
 from wmo_models.offline.reply import Move, Reply, utter
@@ -14,7 +15,8 @@ from wmo_models.offline.worker import next_move as worker_move
 
 WORKER = "offline-worker"
 OPTIMIZER = "offline-optimizer"
-MODELS = frozenset({WORKER, OPTIMIZER})
+JUDGE = "offline-judge"
+MODELS = frozenset({WORKER, OPTIMIZER, JUDGE})
 
 
 def answer(request: CompletionRequest, recipes: tuple[Recipe, ...]) -> bytes:
@@ -50,6 +52,8 @@ def _move(
         return worker_move(conversation, described, room, recipes)
     if request.model == WORKER:
         return worker_move(conversation, request.tools, request.max_tokens, recipes)
+    if request.model == JUDGE:
+        return judge_move(conversation)
     return optimizer_move(conversation, request.tools)
 
 
