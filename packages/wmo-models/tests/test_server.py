@@ -53,7 +53,12 @@ def post(url: str, body: bytes | dict) -> requests.Response:
 
 def test_every_model_says_that_it_is_a_simulation(url):
     models = requests.get(f"{url}/models", timeout=10).json()["data"]
-    assert {"offline-judge", "offline-optimizer", "offline-worker"} <= {model["id"] for model in models}
+    assert [model["id"] for model in models] == [
+        "offline-judge",
+        "offline-optimizer",
+        "offline-worker",
+        "offline-world",
+    ]
     assert all("simulation" in model["owned_by"] for model in models)
 
 

@@ -32,7 +32,7 @@ def test_the_ready_line_is_a_document_and_the_url_answers():
     with started() as process:
         ready = json.loads(process.stdout.readline())
         with urllib.request.urlopen(f"{ready['url']}/models", timeout=10) as answer:
-            assert len(json.load(answer)["data"]) == 2
+            assert len(json.load(answer)["data"]) == 4
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 143
         assert process.stdout.read() == ""

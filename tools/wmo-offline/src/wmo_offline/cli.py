@@ -21,8 +21,8 @@ def offline(log: Log, port: int, latency_ms: int, with_parent: bool) -> None:
     """Serve the offline model on loopback: a simulation of a model endpoint that needs no key and no network.
 
     It speaks OpenAI's protocol (/v1/chat/completions, streaming or not, and /v1/models) for the models
-    offline-worker, offline-optimizer and offline-judge. A reply depends on the request alone. When it is ready it
-    prints one JSON line on stdout, {"url": "http://127.0.0.1:PORT/v1"}, and serves until INT or TERM.
+    offline-worker, offline-optimizer, offline-world and offline-judge. A reply depends on the request alone. When it is
+    ready it prints one JSON line on stdout, {"url": "http://127.0.0.1:PORT/v1"}, and serves until INT or TERM.
 
     \b
     Example:

@@ -12,11 +12,13 @@ from wmo_models.offline.request import CompletionRequest
 from wmo_models.offline.text_tools import FORM_TOKENS, as_function_calls, tools_in_text
 from wmo_models.offline.tokens import count_json_tokens
 from wmo_models.offline.worker import next_move as worker_move
+from wmo_models.offline.world import next_move as world_move
 
 WORKER = "offline-worker"
 OPTIMIZER = "offline-optimizer"
 JUDGE = "offline-judge"
-MODELS = frozenset({WORKER, OPTIMIZER, JUDGE})
+WORLD = "offline-world"
+MODELS = frozenset({WORKER, OPTIMIZER, JUDGE, WORLD})
 
 
 def answer(request: CompletionRequest, recipes: tuple[Recipe, ...]) -> bytes:
@@ -54,6 +56,8 @@ def _move(
         return worker_move(conversation, request.tools, request.max_tokens, recipes)
     if request.model == JUDGE:
         return judge_move(conversation)
+    if request.model == WORLD:
+        return world_move(conversation)
     return optimizer_move(conversation, request.tools)
 
 
