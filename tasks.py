@@ -24,6 +24,9 @@ NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1
 """What a new run gets where the user names nothing else. A run that is there keeps its record."""
 
 
+FROM_MAKE = ("HOLDOUT", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
+"""Where make hands its command line on: a proposer that is a command must not read there what is held out."""
+
 running: list[subprocess.Popen[str]] = []
 """The tool at work, if one is."""
 stops: list[int] = []
@@ -73,6 +76,8 @@ def hold(run: str, jobs: str) -> NoReturn:
     signal.pthread_sigmask(signal.SIG_BLOCK, before)  # the tool unblocks them once it can tell who stopped it
     stop_if_asked()
     argv = ["wmo-state", "hold", run, "--", str(BIN / "invoke"), "loop", *options]
+    for name in FROM_MAKE:
+        os.environ.pop(name, None)
     os.execv(BIN / argv[0], argv)  # noqa: S606  no shell is wanted
 
 
@@ -99,11 +104,21 @@ def step(run: str, score_options: list[str]) -> bool:
 
 
 def used(spent: dict[str, Any]) -> tuple[str, str]:
-    """Give the tokens and the cost of workers and proposer together, for people."""
-    roles = (spent["worker"], spent["proposer"])
+    """Give the tokens and the cost of all models together, for people."""
+    roles = [spent[role] for role in ("worker", "proposer", "world", "judge")]
     costs = [role["cost"] for role in roles if role["cost"] is not None]
     tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in roles)
     return f"{tokens:,}", f"{sum(costs):.4f}" if costs else "-"
+
+
+def held_out(view: dict[str, Any]) -> str:
+    """Give the line on held-out tasks, for people."""
+    tasks = len(view["tasks"])
+    if view["gain"] is None:
+        return f"held-out tasks ({tasks}): not scored yet; that comes after the last slot"
+    line = f"held-out tasks ({tasks}): seed {view['seed_score']:.4f}, best {view['best_score']:.4f}"
+    line += f", gain {view['gain']:+.4f} (95 % interval {view['low']:+.4f} to {view['high']:+.4f})"
+    return line + (": within noise" if view["within_noise"] else "")
 
 
 def show(run: str) -> None:
@@ -135,6 +150,8 @@ def show(run: str) -> None:
     if counted:
         tokens, cost = used(status["spent"])
         console.print(f"used: {tokens} tokens, cost {cost}")
+    if status["holdout"]:
+        console.print(held_out(status["holdout"]), soft_wrap=True)
     if best:
         console.print(f"best: {best['candidate_id']}, score {best['score']:.4f}")
         state, materialize = (shlex.quote(f"{BIN_TEXT}/{tool}") for tool in ("wmo-state", "wmo-materialize"))
@@ -163,17 +180,24 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
     slots: str = "",
     attempts: str = "",
     seed: str = "",
+    holdout: str = "",
     max_rejections: str = "",
     max_cost: str = "",
     max_tokens: str = "",
     jobs: str = "",
+    judge: str = "",
 ) -> None:
     """Run the loop to its end, or resume it where it stopped; ends with the table."""
     asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
     if not recorded(run):
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
-    asked |= {"max-consecutive-rejections": max_rejections, "max-cost": max_cost, "max-tokens": max_tokens}
-    document("wmo-state", "init", run, *as_options(asked))
+    asked |= {
+        "holdout": holdout,
+        "max-consecutive-rejections": max_rejections,
+        "max-cost": max_cost,
+        "max-tokens": max_tokens,
+    }
+    document("wmo-state", "init", run, *as_options(asked), *judged(judge))
     hold(run, jobs)
 
 
@@ -185,22 +209,24 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
     slots: str = "",
     attempts: str = "",
     seed: str = "",
+    holdout: str = "",
     max_rejections: str = "",
     max_cost: str = "",
     max_tokens: str = "",
     jobs: str = "",
+    judge: str = "",
 ) -> None:
     """Say what a run, or what is left of it, would ask of the models; makes nothing. JOBS changes nothing of it."""
     del max_rejections, jobs
     asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
-    budget = {"max-cost": max_cost, "max-tokens": max_tokens}
+    budget = {"holdout": holdout, "max-cost": max_cost, "max-tokens": max_tokens}
     if not recorded(run):
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
         with tempfile.TemporaryDirectory(prefix="wmo-plan-") as temp:
-            document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget))
+            document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget), *judged(judge))
             document("wmo-score", "--run", f"{temp}/run", "--dry-run")
         return
-    if said := [name for name, value in (asked | budget).items() if value]:
+    if said := [name for name, value in (asked | budget | {"judge": judge}).items() if value]:
         print(f"run '{run}' is planned as it is recorded: leave out {', '.join(said)}", file=sys.stderr)
         raise Exit(code=USAGE)
     document("wmo-score", "--run", run, "--dry-run")
@@ -209,6 +235,14 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
 def recorded(run: str) -> bool:
     """Say whether a run is there."""
     return (Path(run) / "run.json").exists()
+
+
+def judged(judge: str) -> list[str]:
+    """Give the option for JUDGE=1."""
+    if judge not in {"", "0", "1"}:
+        print(f"bad JUDGE '{judge}': give 1 for a judge, or leave it out for the tasks' verifiers", file=sys.stderr)
+        raise Exit(code=USAGE)
+    return ["--judge"] if judge == "1" else []
 
 
 def as_options(asked: dict[str, str]) -> list[str]:

@@ -28,11 +28,15 @@ STREAM_CAP_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class CommandProposer:
-    """Runs `argv` on workspaces of the run `run_dir`. Exit status 0 is a submission."""
+    """Runs `argv` on workspaces of the run `run_dir`. Exit status 0 is a submission.
+
+    `covers` are binds that hide what the command must not read; without a box they hide nothing.
+    """
 
     argv: tuple[str, ...]
     run_dir: Path
     mode: SandboxMode
+    covers: tuple[Bind, ...] = ()
     wall_s: float = TURN_WALL_S
 
     def take_turn(self, workspace: Workspace, stop: Stop) -> Turn:
@@ -54,7 +58,7 @@ class CommandProposer:
 
     def _boxed(self, command: Sequence[str], workspace: Workspace) -> list[str]:
         run_dir, root = self.run_dir.resolve(), workspace.root.resolve()
-        binds = [Bind(run_dir, str(run_dir))]
+        binds = [Bind(run_dir, str(run_dir)), *self.covers]
         binds += [Bind(mount.host.resolve(), f"{root}/{mount.inside}") for mount in workspace.read_only()]
         binds.append(Bind(workspace.candidate.resolve(), f"{root}/{workspace.candidate.name}", writable=True))
         return bwrap_argv(command, host=check_bwrap(), binds=binds, chdir=str(root), network=True, view="host")

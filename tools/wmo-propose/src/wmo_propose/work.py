@@ -32,6 +32,7 @@ from wmo_suites.task import load_task
 from wmo_propose.command_proposer import CommandProposer
 from wmo_propose.evidence import close_evidence, open_evidence, write_events
 from wmo_propose.gate import Checked, check_candidate
+from wmo_propose.held_out import covers
 from wmo_propose.leak_check import leak_problems
 from wmo_propose.pi_proposer import PiProposer
 from wmo_propose.request import write_request
@@ -144,7 +145,7 @@ def _turn_taker(
 ) -> Iterator[TurnTaker]:
     mode = opened.settings.sandbox
     if settings.kind == "command":
-        yield CommandProposer(settings.argv, opened.layout.run_dir, mode)
+        yield CommandProposer(settings.argv, opened.layout.run_dir, mode, covers(opened))
         return
     with open_provider(config, "proposer", log) as provider:
         yield PiProposer(provider, vendor_dir, mode, opened.work_dir, config.roles.proposer.context_window)

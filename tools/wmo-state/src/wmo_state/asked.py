@@ -33,8 +33,9 @@ class Seed:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `init`. None: not said. A role that the user's configuration does not name has its default.
+    """The options of `init`. None (and no `judge`): not said.
 
+    A role that the user's configuration does not name has its default.
     `suite` is the suite's folder, `suite_name` the same relative to the run, as the record has it. `models_source` says
     what to change for other models.
     """
@@ -43,10 +44,12 @@ class Asked:
     suite: Path | None
     suite_name: str | None
     task_ids: tuple[str, ...] | None
+    holdout: tuple[str, ...] | None
     attempts: int | None
     iterations: int | None
     reward_mode: RewardMode | None
     sandbox: SandboxMode | None
+    judge: bool
     proposer: ProposerSettings | None
     max_rejections: Limit | None
     budget: Budget
@@ -62,8 +65,10 @@ def ask(
     slots: int | None,
     attempts: int | None,
     tasks: str | None,
+    holdout: str | None,
     reward_mode: str | None,
     sandbox: str | None,
+    judge: bool,
     proposer: str | None,
     argv: tuple[str, ...],
     max_rejections: str | None,
@@ -76,11 +81,13 @@ def ask(
         seed=None if seed is None else _read_seed(seed, config),
         suite=suite,
         suite_name=None if suite is None else os.path.relpath(suite.resolve(), run.resolve()),
-        task_ids=None if tasks is None else _task_ids(tasks),
+        task_ids=None if tasks is None else _task_ids("--tasks", tasks),
+        holdout=None if holdout is None else _task_ids("--holdout", holdout),
         attempts=attempts,
         iterations=slots,
         reward_mode=cast("RewardMode | None", reward_mode),  # click has checked both against their choices
         sandbox=cast("SandboxMode | None", sandbox),
+        judge=judge,
         proposer=_proposer(proposer, argv),
         max_rejections=None if max_rejections is None else _limit(max_rejections),
         budget=read_budget(max_cost, max_tokens),
@@ -99,10 +106,10 @@ def _read_seed(name: str, config: Config) -> Seed:
     return Seed(name, from_document(read_document(name, HarnessDocument)))
 
 
-def _task_ids(text: str) -> tuple[str, ...]:
+def _task_ids(option: str, text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if "" in names or len(set(names)) != len(names):
-        raise Usage(f"bad --tasks '{text}': give task names, each once, with commas between them")
+        raise Usage(f"bad {option} '{text}': give task names, each once, with commas between them")
     return names
 
 

@@ -25,8 +25,10 @@ def command() -> None:
 @click.option("--slots", type=click.IntRange(min=0), help="Candidates after the seed; 0 only scores the seed.")
 @click.option("--attempts", type=click.IntRange(min=1), help="Attempts at each task. Default: 1.")
 @click.option("--tasks", metavar="A,B", help="Only these tasks. Default: all of the suite.")
+@click.option("--holdout", metavar="A,B", help="Tasks that no proposer sees; seed and best are scored on them last.")
 @click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes. Default: raw.")
 @click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="Where the agent acts. Default: bwrap.")
+@click.option("--judge", is_flag=True, help="A judge model decides, by each task's gold.toml, not the verifiers.")
 @click.option("--proposer", type=click.Choice(["pi", "command"]), help="Who proposes. Default: pi.")
 @click.option(
     "--max-consecutive-rejections",
@@ -46,8 +48,10 @@ def init(  # noqa: PLR0917  one parameter an option
     slots: int | None,
     attempts: int | None,
     tasks: str | None,
+    holdout: str | None,
     reward_mode: str | None,
     sandbox: str | None,
+    judge: bool,
     proposer: str | None,
     max_rejections: str | None,
     max_cost: str | None,
@@ -72,8 +76,10 @@ def init(  # noqa: PLR0917  one parameter an option
         slots=slots,
         attempts=attempts,
         tasks=tasks,
+        holdout=holdout,
         reward_mode=reward_mode,
         sandbox=sandbox,
+        judge=judge,
         proposer=proposer,
         argv=argv,
         max_rejections=max_rejections,
@@ -103,7 +109,7 @@ def hold(context: click.Context, run: Path, argv: tuple[str, ...]) -> None:
 @command.command("next")
 @run_argument
 def next_command(run: Path) -> None:
-    """Print what the run does next: {"step": "score-seed" | "propose" | "score" | "done", "slot": n}.
+    """Print what the run does next: {"step": "score-seed" | "propose" | "score" | "score-holdout" | "done", "slot": n}.
 
     Example: wmo-state next runs/demo | jq -r .step
     """

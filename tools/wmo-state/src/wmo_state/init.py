@@ -1,6 +1,7 @@
 """Making a run, adopting one of the reference, or going on with one; in every case run.json is written last."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from wmo_contracts.run import RunSettings
@@ -14,14 +15,14 @@ from wmo_population.recorded import RecordedRun, record_holds
 from wmo_population.run_record import read_settings, suite_dir, write_settings
 from wmo_population.state import PopulationRunState
 from wmo_population.view import view_run
-from wmo_suites.task import load_suite, select
+from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_state.asked import Asked
 from wmo_state.new_run import check_new
 from wmo_state.settings import adopted_settings, fresh_settings, reconcile
 
 LIMITS = ("max_consecutive_rejections", "max_cost", "max_tokens")
-ROLES = {"worker": "worker", "proposer_model": "proposer"}
+ROLES = {"worker": "worker", "proposer_model": "proposer", "judge": "judge"}
 """The settings that may change besides the number of slots: limits, and models by their prices."""
 
 
@@ -99,13 +100,36 @@ def _adopt(run: Path, state: PopulationRunState, asked: Asked) -> RunSettings:
         if task_id not in known:
             raise Conflict(f"the run was scored on task '{task_id}', which suite '{settings.suite}' has not: "
                            "name the suite that it was started with")  # fmt: skip
+    _check_held_out(settings, known)
     return settings
+
+
+def _check_held_out(settings: RunSettings, known: set[str]) -> None:
+    """Refuse to hold out of an adopted run what it has not, or was scored on already. Raises Usage."""
+    for task_id in settings.holdout:
+        if task_id not in known:
+            raise Usage(f"--holdout: suite '{settings.suite}' has no task '{task_id}'")
+        if task_id in settings.request.task_ids:
+            raise Usage(f"--holdout: the run was scored on '{task_id}' already, so its proposers have seen it")
 
 
 def _chosen_tasks(asked: Asked) -> tuple[str, ...]:
     if asked.suite is None:
         raise Usage("a new run needs --seed, --suite and --slots")
     tasks = load_suite(asked.suite)
+    held_out = select(tasks, asked.holdout or ())  # raises for a name that is unknown
     if asked.task_ids is not None:
         tasks = select(tasks, asked.task_ids)
-    return tuple(task.id for task in tasks)
+    if asked.judge:
+        require_gold([*tasks, *held_out])
+    return _without(asked.holdout or (), [task.id for task in tasks], chosen=asked.task_ids is not None)
+
+
+def _without(held_out: Sequence[str], task_ids: Sequence[str], *, chosen: bool) -> tuple[str, ...]:
+    """Take the held-out tasks out of the run's own, which the user may have `chosen`. Raises Usage."""
+    if chosen and (both := sorted(set(held_out) & set(task_ids))):
+        raise Usage(f"'{both[0]}' is in --tasks and in --holdout: a task is either proposed for or held out")
+    left = tuple(task_id for task_id in task_ids if task_id not in held_out)
+    if not left:
+        raise Usage("--holdout names every task: leave some for the run itself")
+    return left

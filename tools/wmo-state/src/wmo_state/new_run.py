@@ -12,7 +12,7 @@ from wmo_state.asked import Asked
 
 
 def check_new(settings: RunSettings, asked: Asked, log: Log) -> None:
-    """Refuse a run that could not work on this machine; warn of keys, which its later commands may have.
+    """Refuse a run that could not work on this machine; warn of keys, which its later commands may have, and of leaks.
 
     Raises BadTree for a seed that cannot be written, Missing for a proposer command that is not there, Conflict for a
     base URL that is none.
@@ -21,9 +21,13 @@ def check_new(settings: RunSettings, asked: Asked, log: Log) -> None:
         check_names(asked.seed.tree)
     if settings.proposer.kind == "command" and shutil.which(settings.proposer.argv[0]) is None:
         raise Missing(f"no proposer command '{settings.proposer.argv[0]}': install it, or name its path")
+    if settings.holdout and settings.sandbox == "none":
+        log.say("warning", "with --sandbox none nothing keeps a proposer from reading the held-out tasks")
     needed = [settings.worker]
     if settings.iterations > 0 and settings.proposer.kind == "pi":
         needed.append(settings.proposer_model)
+    if settings.judge is not None:
+        needed.append(settings.judge)
     for problem in dict.fromkeys(problem for model in needed for problem in _missing_keys(model)):
         log.say("warning", f"{problem}; the run will need it")
 

@@ -48,6 +48,8 @@ def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
     grown: dict[str, Any] = asked.budget.over(recorded.model_dump())
     grown["worker"] = with_new_prices(recorded.worker, asked.roles.worker.settings())
     grown["proposer_model"] = with_new_prices(recorded.proposer_model, asked.roles.proposer.settings())
+    if recorded.judge is not None:
+        grown["judge"] = with_new_prices(recorded.judge, asked.roles.judge.settings())
     if asked.iterations is not None:
         if asked.iterations < recorded.iterations:
             raise _shrunk("--slots", str(recorded.iterations), str(asked.iterations), "a run only grows")
@@ -85,12 +87,16 @@ def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str
         yield "--suite", recorded.suite, asked.suite_name
     if asked.task_ids is not None and set(asked.task_ids) != set(recorded.request.task_ids):
         yield "--tasks", ",".join(recorded.request.task_ids), ",".join(asked.task_ids)
+    if asked.holdout is not None and set(asked.holdout) != set(recorded.holdout):
+        yield "--holdout", ",".join(recorded.holdout), ",".join(asked.holdout)
     if asked.attempts is not None and asked.attempts != recorded.request.attempts:
         yield "--attempts", str(recorded.request.attempts), str(asked.attempts)
     if asked.reward_mode is not None and asked.reward_mode != recorded.reward_mode:
         yield "--reward-mode", recorded.reward_mode, asked.reward_mode
     if asked.sandbox is not None and asked.sandbox != recorded.sandbox:
         yield "--sandbox", recorded.sandbox, asked.sandbox
+    if asked.judge and recorded.judge is None:
+        yield "--judge", "the tasks' verifiers", "a judge"
     if asked.proposer is not None and asked.proposer != recorded.proposer:
         yield "--proposer", _show(recorded.proposer), _show(asked.proposer)
 
@@ -98,10 +104,13 @@ def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str
 def _model_differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str, str]]:
     """Give (role, recorded model, configured model) for each that the user configures and that differs."""
     unsaid = Roles()
-    for role, was, wanted, default in (
+    models = [
         ("worker", recorded.worker, asked.roles.worker.settings(), unsaid.worker.settings()),
         ("proposer", recorded.proposer_model, asked.roles.proposer.settings(), unsaid.proposer.settings()),
-    ):
+    ]
+    if recorded.judge is not None:
+        models.append(("judge", recorded.judge, asked.roles.judge.settings(), unsaid.judge.settings()))
+    for role, was, wanted, default in models:
         if wanted != default and without_prices(wanted) != without_prices(was):
             yield role, _show_model(was), _show_model(wanted)
 
@@ -125,10 +134,12 @@ def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: Rewa
         request=request,
         iterations=asked.iterations,
         reward_mode=reward_mode,
+        holdout=() if asked.holdout is None else tuple(sorted(asked.holdout)),
         sandbox=asked.sandbox or "bwrap",
         proposer=asked.proposer or ProposerSettings(),
         worker=asked.roles.worker.settings(),
         proposer_model=asked.roles.proposer.settings(),
+        judge=asked.roles.judge.settings() if asked.judge else None,
         max_consecutive_rejections=_recorded_limit(asked.max_rejections),
         **asked.budget.over({}),
     )
