@@ -1,6 +1,7 @@
 """A model endpoint on loopback that misbehaves in every way that endpoints do: real HTTP, for tests of all layers."""
 
 import json
+import select
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -45,6 +46,8 @@ class Endpoint(ThreadingHTTPServer):
     def __init__(self, plans: tuple[Plan, ...] | Callable[[int, dict], Plan]) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.plans, self.lock, self.stop = plans, threading.Lock(), threading.Event()
+        self.slot = threading.Lock()
+        """Held by a "babble": other answers wait for it, as at a server that answers one request at a time."""
         self.requests: list[dict] = []
         self.heads: list[tuple[str, str | None]] = []
 
@@ -72,7 +75,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 self.misbehave(plan)
             else:
-                self.answer(*((200, {}, plan) if isinstance(plan, dict) else plan))
+                with self.server.slot:
+                    self.answer(*((200, {}, plan) if isinstance(plan, dict) else plan))
         except OSError:
             self.close_connection = True  # the client has gone
 
@@ -90,6 +94,10 @@ class Handler(BaseHTTPRequestHandler):
         match how:
             case "hang":
                 self.server.stop.wait(60)
+            case "babble":  # until the client hangs up
+                with self.server.slot:
+                    while not (self.server.stop.is_set() or select.select([self.connection], [], [], 0.02)[0]):
+                        pass
             case "reset":
                 self.connection.shutdown(socket.SHUT_RDWR)
             case "half":  # fewer bytes than promised

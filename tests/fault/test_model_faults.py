@@ -17,7 +17,7 @@ from wmo_harness.pi_agent import find_vendor_dir, seed_tree
 from wmo_harness.tool_policy import tool_specs
 from wmo_kit.config import Endpoint
 from wmo_models.client import OpenAIClient, RetryPolicy
-from wmo_models.failover import Waterfall
+from wmo_models.failover import PROBE_WITHIN_S, Waterfall
 from wmo_models.provider import ProviderError
 from wmo_models.trouble import Trouble, teller
 
@@ -224,6 +224,18 @@ def test_a_model_that_is_silent_to_the_end_is_only_a_result_where_it_is_well(pla
     else:
         assert (result.stop_reason, result.model_fault) == ("provider_error", "transient")
         assert result.note == "the model did not answer, neither the agent nor a short question"
+
+
+def test_a_reply_that_outlasts_the_episode_is_hung_up_on_so_that_the_model_is_found_well(play):
+    with endpoint("babble", reply("ok")) as server:
+        provider = Waterfall([OpenAIClient(Endpoint(base_url=server.url, model="m"), "")])
+        limits = Limits(timeout_s=2, grace_s=0)
+        started = time.monotonic()
+        result, _ = play(provider, ["bash", "-c", SHELL_AGENT], limits=limits, model_answers=provider.answers)
+        took_s = time.monotonic() - started
+        provider.close()
+    assert (result.stop_reason, result.note, result.model_fault) == ("error", "timed out after 2 s", None)
+    assert (len(server.requests), took_s < PROBE_WITHIN_S) == (2, True)
 
 
 @pytest.fixture

@@ -56,7 +56,8 @@ class Shim:
     def close(self, patience: Patience) -> None:
         """Stop serving: nothing new starts, an action in progress ends (Session.close), every handler is joined.
 
-        Only a handler that still waits for the model after `patience` is left behind; its answer goes nowhere.
+        Where one still waits for the model after `patience`, the model is hung up on. One that waits for its next try
+        is left behind: it finds that there is none.
         """
         self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(); close() alone does not
         self._acceptor.join()
@@ -68,6 +69,7 @@ class Shim:
             _stop_reading(connection)
         for _, thread in handlers:
             patience.wait(partial(_ended, thread))
+        self.session.hang_up()
 
     def _accept(self) -> None:
         while True:

@@ -13,6 +13,7 @@ from typing import Any
 from wmo_contracts.chat import ChatRequest
 from wmo_contracts.episode import Action, Limits, Observation, Skill, Step, ToolSpec, Usage
 from wmo_harness.tool_policy import READ_SKILL, SUBMIT
+from wmo_models.deadline import HangUp, HungUp
 from wmo_models.provider import Provider, ProviderError
 from wmo_models.trouble import Trouble, listening
 from wmo_suites.environment import Environment, KeepsNote
@@ -94,6 +95,7 @@ class Session:
         self._spent = {"model": 0.0, "tools": 0.0}
         self._asking = 0
         self._lost_s = 0.0
+        self._line = HangUp()
 
     def task(self) -> dict[str, Any]:
         """Give the body of GET /task."""
@@ -125,6 +127,8 @@ class Session:
             if error.fault != "request":
                 self.ended.set()
             raise
+        except HungUp as error:
+            raise HostFailed(EPISODE_OVER) from error
         except Exception as error:
             self.fail(error)
             raise HostFailed("the model client failed") from error
@@ -188,6 +192,10 @@ class Session:
             self._environment.close()  # ends what runs in it, and so the action
             self._environment_turn.acquire()
         self._environment_turn.release()
+
+    def hang_up(self) -> None:
+        """Ask the model nothing more, and end what it is being asked."""
+        self._line.ask()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -277,7 +285,7 @@ class Session:
         with self._lock:
             self._asking += 1
         try:
-            with listening(self._lose):
+            with listening(self._lose), self._line.covering():
                 yield
         finally:
             with self._lock:

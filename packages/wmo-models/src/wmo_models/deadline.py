@@ -1,16 +1,66 @@
-"""A deadline for a whole HTTP exchange, kept from beside it: by ending its connection."""
+"""A deadline for a whole HTTP exchange, and hanging up before it: both from beside it, by ending its connection."""
 
 import contextlib
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
+
+
+class HungUp(Exception):
+    """The exchange was ended because nobody wants its answer any more. No failure of the endpoint's."""
+
+
+class HangUp:
+    """Ends, from another thread, the exchanges of the threads that are in its `covering` block, and forbids more.
+
+    An endpoint that answers one request at a time would else go on with one that nobody waits for.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._lock = threading.Lock()
+        self._exchanges: set[Deadline] = set()
+
+    @contextmanager
+    def covering(self) -> Iterator[None]:
+        """Have what this thread exchanges in the block ended by `ask`: it then raises HungUp."""
+        token = _hang_up.set(self)
+        try:
+            yield
+        finally:
+            _hang_up.reset(token)
+
+    def ask(self) -> None:
+        """Hang up, for good."""
+        with self._lock:
+            self.asked = True
+            exchanges = list(self._exchanges)
+        for exchange in exchanges:
+            exchange.end()
+
+    def add(self, exchange: "Deadline") -> None:
+        """Take charge of an exchange that begins. Raises HungUp."""
+        with self._lock:
+            if self.asked:
+                raise HungUp
+            self._exchanges.add(exchange)
+
+    def remove(self, exchange: "Deadline") -> None:
+        """Let go of an exchange that is over."""
+        with self._lock:
+            self._exchanges.discard(exchange)
+
+
+_hang_up: ContextVar[HangUp | None] = ContextVar("hang_up", default=None)
+"""No argument of Provider.complete, as with trouble.listening."""
 
 
 class Deadline:
@@ -23,10 +73,14 @@ class Deadline:
         self.passed = False
         self.connection: HTTPConnection | None = None
         self._lock = threading.Lock()
-        self._timer = threading.Timer(within_s, self._pass)
+        self._timer = threading.Timer(within_s, self.end)
         self._timer.daemon = True
+        self._hang_up = _hang_up.get()
 
     def __enter__(self) -> Self:
+        """Begin. Raises HungUp where nothing more is to be exchanged."""
+        if self._hang_up is not None:
+            self._hang_up.add(self)
         _local.deadline = self
         self._timer.start()
         return self
@@ -35,11 +89,19 @@ class Deadline:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._timer.cancel()
+        if self._hang_up is not None:
+            self._hang_up.remove(self)
         _local.deadline = None
         with self._lock:
             self.connection = None
 
-    def _pass(self) -> None:
+    @property
+    def hung_up(self) -> bool:
+        """Whether the exchange was ended by hanging up."""
+        return self._hang_up is not None and self._hang_up.asked
+
+    def end(self) -> None:
+        """End the exchange now. From any thread."""
         with self._lock:
             self.passed = True
             sock = getattr(self.connection, "sock", None)

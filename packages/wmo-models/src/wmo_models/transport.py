@@ -11,7 +11,7 @@ import requests
 from requests.auth import AuthBase
 from wmo_kit.base_url import host_of
 
-from wmo_models.deadline import BoundedAdapter, Deadline
+from wmo_models.deadline import BoundedAdapter, Deadline, HungUp
 from wmo_models.trouble import Cause
 
 CHUNK_BYTES = 65536
@@ -58,7 +58,7 @@ class Transport:
         self._session = _session(loopback=self.host in LOOPBACK_HOSTS)
 
     def post(self, body: dict[str, Any], *, within_s: float, connect_s: float) -> Answer:
-        """Send `body` and give the answer, all of it within `within_s` seconds. Raises NoAnswer."""
+        """Send `body` and give the answer, all of it within `within_s` seconds. Raises NoAnswer, HungUp."""
         begun = False
         with Deadline(within_s) as deadline:
             try:
@@ -77,6 +77,8 @@ class Transport:
                         raise requests.ConnectionError("the head broke off")
                     return answer
             except (requests.RequestException, TimeoutError) as error:
+                if deadline.hung_up:
+                    raise HungUp from error
                 raise self._no_answer(error, late=deadline.passed, begun=begun, within_s=within_s) from error
 
     def scrub(self, text: str) -> str:
