@@ -20,7 +20,7 @@ def handle_stopping(handler: Handler) -> dict[int, Any]:
     becomes us by exec blocks them meanwhile, so that none ends us unheard.
     """
     handled = [number for number in STOPPING if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in handled}
+    before: dict[int, Any] = {number: signal.signal(number, handler) for number in handled}
     signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
     return before
 
