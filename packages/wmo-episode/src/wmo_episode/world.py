@@ -8,9 +8,6 @@ from wmo_models.recording import RecordingProvider
 from wmo_suites.nearest import RecordedSteps
 from wmo_suites.world_model import WorldModel
 
-WORLD_EXCHANGES = "world-exchanges.json"
-"""The name of the file in a trial's folder, beside exchanges.json."""
-
 
 class PlayedWorld(WorldModel):
     """One episode's world, played by `provider`. What was asked and answered is kept for `exchanges`."""

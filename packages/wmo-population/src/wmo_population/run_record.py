@@ -53,6 +53,11 @@ def suite_dir(run_dir: Path, settings: RunSettings) -> Path:
     return (run_dir / settings.suite).resolve()
 
 
+def recorded_dirs(run_dir: Path, settings: RunSettings) -> tuple[Path, ...]:
+    """Give the folders of the recorded episodes that a run's environment uses, which the record has likewise."""
+    return tuple((run_dir / folder).resolve() for folder in settings.recorded)
+
+
 def write_settings(run_dir: Path, settings: RunSettings) -> None:
     """Write run.json: the schema line, the settings and their hash, nothing else. Raises OSError."""
     values = settings.model_dump(mode="json")

@@ -16,6 +16,8 @@ from wmo_population.evidence import REMEDY, read_part, reading, refuse_link
 from wmo_population.layout import RunLayout
 
 EPISODE, RESULT, CELL, EXCHANGES = "episode.json", "wmo-run.json", "cell.json", "exchanges.json"
+WORLD_EXCHANGES = "world-exchanges.json"
+"""What a world model was asked and answered, beside what the agent's model was."""
 JUDGE, VERDICT = "judge", "verdict.json"
 """The folder of what a judge said and was asked, in a trial's, and the file of its verdict there."""
 Compared = tuple[str, object, object]
@@ -107,8 +109,9 @@ def _check_episode(slot: int, folder: Path, cell: CellDocument) -> None:
         ("turns", result.turns, len(result.steps)),
     ]
     _agree(f"slot {slot}: '{folder / RESULT}'", "its cell or steps", ended)
-    if os.path.lexists(folder / EXCHANGES):
-        read_part(folder / EXCHANGES, ExchangesDocument, slot)
+    for name in (EXCHANGES, WORLD_EXCHANGES):
+        if os.path.lexists(folder / name):
+            read_part(folder / name, ExchangesDocument, slot)
 
 
 def _check_verdict(slot: int, folder: Path, cell: CellDocument) -> None:

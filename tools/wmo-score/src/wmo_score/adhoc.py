@@ -18,12 +18,14 @@ from wmo_kit.log import Log
 from wmo_population.durable import holds_tree, make_directory
 from wmo_population.lock import RunLock
 from wmo_suites.box import check_bwrap
+from wmo_suites.recorded import read_recordings
 from wmo_suites.task import Task, load_suite, require_gold, select
 
 from wmo_score.agents import Agent, Nop, Oracle, harness_agent
 from wmo_score.judging import open_judge
 from wmo_score.matrix import Conditions, score_document
-from wmo_score.options import Options
+from wmo_score.options import Options, environment_of
+from wmo_score.places import open_place
 from wmo_score.scoring import SOURCE, Voice, default_jobs, make_subject, score
 from wmo_score.trial import TrialRunner
 
@@ -43,7 +45,8 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
     Raises Usage, BadDocument, Missing, Locked (the folder to keep is in use), Transient (75), OSError.
     """
     tasks = chosen_tasks(options)
-    contender = contender_of(harness, options)
+    kind, contender = environment_of(options), contender_of(harness, options)
+    recordings = read_recordings(options.recorded)
     config = load_config(flags={"vendor": options.vendor})
     worker = config.roles.worker
     conditions = Conditions(
@@ -53,6 +56,9 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         agent=options.agent or "harness",
         worker=None if contender.tree is None else worker.settings(),
         judge=config.roles.judge.settings() if options.judge else None,
+        environment=kind,
+        recorded_hash=recordings.digest,
+        world=config.roles.world.settings() if kind == "world-model" else None,
     )
     if options.judge:
         require_gold(tasks)
@@ -60,11 +66,14 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         check_bwrap()
     with ExitStack() as stack:
         evidence, work_dir = stack.enter_context(_place(options.keep))
+        mode = conditions.sandbox
+        place = open_place(log, config, kind, mode=mode, recordings=recordings, folders=options.recorded)
         agent = stack.enter_context(_agent(log, contender, evidence, work_dir, config=config, conditions=conditions))
         runner = TrialRunner(
             subject=make_subject(contender.tree, conditions, tasks),
             tasks={task.id: task for task in tasks},
             agent=agent,
+            place=stack.enter_context(place),
             evidence=evidence,
             work_dir=work_dir,
             judge=stack.enter_context(open_judge(config, log)) if options.judge else None,
@@ -72,9 +81,7 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         report = score(
             runner, options.jobs or default_jobs(), Voice(log, contender.name, keeps=options.keep is not None)
         )
-    models = (conditions.worker, conditions.judge)
-    simulated = any(model.simulated for model in models if model is not None)
-    return score_document(contender.name, report, simulated=simulated)
+    return score_document(contender.name, report, simulated=conditions.simulated)
 
 
 def chosen_tasks(options: Options) -> Sequence[Task]:

@@ -24,23 +24,27 @@ from wmo_models.recording import EXCHANGES, RecordingProvider
 from wmo_population.trials import EPISODE, RESULT
 from wmo_suites.box import Bind
 from wmo_suites.oracle import run_oracle, solution_binds
-from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task
+
+from wmo_score.places import Ground, Place
 
 
 @dataclass(frozen=True)
 class Desk:
-    """Where one attempt happens: the task, its workspace and open sandbox, the evidence folder, and when to stop."""
+    """Where one attempt happens: the task, the ground to act in, the evidence folder, and when to stop.
+
+    `place` is what the ground is of.
+    """
 
     task: Task
-    workspace: Path
-    sandbox: Sandbox
+    ground: Ground
+    place: Place
     folder: Path
     cancel: Flag
 
 
 class Agent(Protocol):
-    """Works on a task in a sandbox. Safe to use from many threads."""
+    """Works on a task. Safe to use from many threads."""
 
     def binds(self, task: Task) -> Sequence[Bind]:
         """Give what the agent needs mounted in the sandbox. Raises BadDocument."""
@@ -74,7 +78,9 @@ class Oracle:
 
     def work(self, desk: Desk) -> None:
         """Run solve.sh; the verifier judges, whatever its exit code."""
-        run_oracle(desk.task, desk.workspace, shared=desk.sandbox)
+        if desk.ground.workspace is None:
+            raise AssertionError("the oracle was sent to a place without a workspace")
+        run_oracle(desk.task, desk.ground.workspace, shared=desk.ground.sandbox)
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,8 @@ class HarnessAgent:
         """Play one episode; episode.json, exchanges.json and wmo-run.json are its evidence.
 
         An episode whose own request the model refused, say for its length, is a result. Raises Transient and Missing
-        where the model failed otherwise (evidence written), and what Runtime.run raises.
+        where the model or the ground failed otherwise (what there is of the evidence is written), and what Runtime.run
+        raises.
         """
         document = episode_document(
             self.spec,
@@ -112,6 +119,8 @@ class HarnessAgent:
             task_path=_relative(desk.task.path, desk.folder),
             model=ModelRef(name=self.endpoint.model),
             mode=self.mode,
+            environment=desk.place.kind,
+            recorded=tuple(_relative(path, desk.folder) for path in desk.place.recorded),
             context_window=self.endpoint.context_window,
         )
         write_text_atomic(desk.folder / EPISODE, document.to_text())
@@ -119,11 +128,13 @@ class HarnessAgent:
         runtime = runtime_for(document, self.tree, recorder, self.runtime, work=self.work_dir)
         runtime = replace(runtime, model_answers=self.provider.answers)
         try:
-            result = runtime.run(desk.task.id, desk.task.instruction, desk.sandbox, cancel=desk.cancel)
+            result = runtime.run(desk.task.id, desk.task.instruction, desk.ground.environment, cancel=desk.cancel)
         except EpisodeCancelled as cancelled:
-            _keep(desk.folder, recorder, cancelled.partial)
+            write_text_atomic(desk.folder / RESULT, cancelled.partial.to_text())
             raise
-        _keep(desk.folder, recorder, result)
+        finally:
+            write_text_atomic(desk.folder / EXCHANGES, recorder.document().to_text())
+        write_text_atomic(desk.folder / RESULT, result.to_text())
         if result.model_fault == "transient":
             raise Transient(f"the model failed: {result.note}")
         if result.model_fault == "endpoint":
@@ -143,11 +154,6 @@ def harness_agent(
     runtime = vendored_runtime(spec.runtime_kind, config.vendor, mode)
     with open_provider(config, "worker", log) as provider:
         yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
-
-
-def _keep(folder: Path, recorder: RecordingProvider, result: EpisodeResult) -> None:
-    write_text_atomic(folder / EXCHANGES, recorder.document().to_text())
-    write_text_atomic(folder / RESULT, result.to_text())
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -12,7 +12,9 @@ Examples:
   wmo-vendor tree | wmo-score - --suite suites/starter --task NAME | jq .score
   wmo-score --suite suites/starter --agent oracle --jobs 4
   wmo-score harness.json --suite suites/starter --keep kept -o report.json
+  wmo-score edited.json --suite suites/starter --env world-model --recorded kept --judge
   wmo-score --run runs/demo
+  wmo-score --agreement simulated.json real.json --baseline seed-simulated.json seed-real.json
 """
 
 
@@ -30,12 +32,37 @@ Examples:
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep source and trials here; finished cells stay.")
 @click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="How tools are confined.  [default: bwrap]")
 @click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes.  [default: raw]")
+@click.option(
+    "--env",
+    type=click.Choice(["sandbox", "world-model", "replay"]),
+    help="What answers the agent's tools.  [default: sandbox]",
+)
+@click.option(
+    "--recorded",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="A run or a kept scoring, whose real trials a world model takes examples from and a replay its answers.",
+)
 @click.option("--judge", is_flag=True, help="A judge model decides, by each task's gold.toml.")
+@click.option("--agreement", nargs=2, metavar="A B", help="Hold two scorings against each other; score nothing.")
+@click.option("--baseline", nargs=2, metavar="A0 B0", help="With --agreement: the seed's two, to see what is gained.")
 @click.option("--dry-run", is_flag=True, help="Print what would be paid for (wmo.plan/1), and ask no model.")
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
 @common_options("wmo-score")
 @click.pass_obj
-def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, dry_run: bool, **flags: object) -> None:
+def score(
+    log: Log,
+    /,
+    *,
+    harness: str | None,
+    run_dir: Path | None,
+    output: str,
+    dry_run: bool,
+    agreement: tuple[str, str] | None,
+    baseline: tuple[str, str] | None,
+    **flags: object,
+) -> None:
     """Score HARNESS (a wmo.harness/1 document, - for stdin) on a suite of tasks; print wmo.score/1.
 
     Every task is attempted by the harness's agent in a fresh sandbox and graded by the task's verifier. --agent oracle
@@ -44,18 +71,33 @@ def score(log: Log, /, harness: str | None, run_dir: Path | None, output: str, d
     With --judge the model of the role judge decides instead of the verifier, by the assertions in the task's gold.toml
     and what the agent did and answered; tests/test.sh is not run.
 
+    With --env world-model a model (role world) plays the workspace, and with --env replay recorded episodes answer.
+    Neither has a workspace for a verifier, so both need --judge.
+
     With --run, what is due in a run is scored under the run's recorded settings: finished trials are kept, only missing
     ones run, and the boundary is committed. Exit 75 where a verifier gave no reward or the model failed.
 
     With --dry-run nothing is scored: trials, worst case and, by what earlier trials used, an estimate are printed, with
     a warning where the run's budget cannot finish its slots.
+
+    With --agreement nothing is scored either: A and B are wmo.score/1 documents, such as one harness's in simulation
+    and for real. Printed is wmo.agreement/1: on their shared tasks, where they agree, and with --baseline whether the
+    gain over the seed in A carries over to B.
     """
     from wmo_kit.documents import emit
 
     from wmo_score.options import from_flags
 
     options = from_flags(flags)
-    if dry_run:
+    if agreement is not None:
+        if harness is not None or run_dir is not None or dry_run or options != from_flags({}):
+            raise Usage("'--agreement' takes two scorings that are there: leave out whatever is for scoring")
+        from wmo_score.agreement import agree
+
+        emit(agree(log, agreement, baseline), output)
+    elif baseline is not None:
+        raise Usage("'--baseline' goes with '--agreement'")
+    elif dry_run:
         from wmo_score.dry_run import plan_harness, plan_run
 
         if run_dir is not None and harness is not None:

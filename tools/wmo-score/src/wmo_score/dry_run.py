@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from wmo_contracts.episode import Usage
+from wmo_contracts.episode import Limits, Usage
 from wmo_contracts.plan import PlanDocument
 from wmo_contracts.run import ModelSettings, RunSettings
 from wmo_contracts.score import ScoreRequest
@@ -23,10 +23,12 @@ from wmo_population.state import PopulationRunState
 from wmo_population.trials import CELL
 from wmo_suites.judge_request import MAX_TOKENS
 from wmo_suites.task import require_gold
+from wmo_suites.world_model import TRIES
+from wmo_suites.world_prompt import OUTPUT_TOKENS
 
 from wmo_score.adhoc import chosen_tasks, contender_of
 from wmo_score.forecast import Job, budget_warnings, in_words, role_plan
-from wmo_score.options import Options, refuse_conflicts
+from wmo_score.options import Options, environment_of, refuse_conflicts
 
 
 def plan_run(log: Log, run_dir: Path, options: Options) -> PlanDocument:
@@ -50,6 +52,7 @@ def plan_run(log: Log, run_dir: Path, options: Options) -> PlanDocument:
         slots=slots,
         worker=role_plan(_trial(config, settings.worker, spec), trials, spent.worker, told.worker),
         proposer=role_plan(turn, slots, spent.proposer, told.proposer) if proposes else None,
+        world=role_plan(_world(config, settings.world), trials, spent.world, told.world) if settings.world else None,
         judge=role_plan(_verdict(config, settings.judge), trials, spent.judge, told.judge) if settings.judge else None,
         spent=spent,
         max_cost=settings.max_cost,
@@ -65,11 +68,13 @@ def plan_harness(log: Log, harness: str | None, options: Options) -> PlanDocumen
         raise WrongUsage(f"'--agent {options.agent}' asks no model: leave out '--dry-run'")
     job = _trial(config, config.roles.worker.settings(), parse_tree(contender.tree))
     trials = len(tasks) * (options.attempts or 1)
-    judge = None
+    world = judge = None
+    if environment_of(options) == "world-model":
+        world = role_plan(_world(config, config.roles.world.settings()), trials, Usage(), 0)
     if options.judge:
         require_gold(tasks)
         judge = role_plan(_verdict(config, config.roles.judge.settings()), trials, Usage(), 0)
-    return _said(log, PlanDocument(slots=0, worker=role_plan(job, trials, Usage(), 0), judge=judge))
+    return _said(log, PlanDocument(slots=0, worker=role_plan(job, trials, Usage(), 0), world=world, judge=judge))
 
 
 def _said(log: Log, plan: PlanDocument) -> PlanDocument:
@@ -104,6 +109,11 @@ def _missing_trials(layout: RunLayout, slot: int, request: ScoreRequest) -> int:
 def _trial(config: Config, worker: ModelSettings, spec: HarnessSpec) -> Job:
     calls = KIT_MODEL_CALLS if spec.runtime_kind == "kit-python" else spec.max_turns
     return _job(config.roles.worker, worker, calls, spec.max_output_tokens)
+
+
+def _world(config: Config, world: ModelSettings) -> Job:
+    """Give the most that one trial asks of a world model: every action that it may take, each asked for in vain."""
+    return _job(config.roles.world, world, Limits().max_env_actions * TRIES, OUTPUT_TOKENS)
 
 
 def _verdict(config: Config, judge: ModelSettings) -> Job:

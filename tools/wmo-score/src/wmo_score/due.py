@@ -17,9 +17,10 @@ from wmo_population.holdout import holdout_begun, holdout_request
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import CandidateProposal
 from wmo_population.recorded import RecordedRun, open_run
-from wmo_population.run_record import suite_dir
+from wmo_population.run_record import recorded_dirs, suite_dir
 from wmo_population.trials import check_trials
 from wmo_suites.box import check_bwrap
+from wmo_suites.recorded import Recordings, read_recordings
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_score.agents import harness_agent
@@ -27,6 +28,7 @@ from wmo_score.cells import read_cells, total_usage
 from wmo_score.judging import open_judge
 from wmo_score.matrix import Conditions, Subject, changed_tasks, score_document, trials
 from wmo_score.options import Options, refuse_conflicts
+from wmo_score.places import open_place
 from wmo_score.scoring import Voice, default_jobs, make_subject, score
 from wmo_score.trial import TrialRunner
 
@@ -125,8 +127,17 @@ def _finished(run: RecordedRun, due: CandidateProposal) -> ScoreReport | None:
 def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> ScoreReport:
     settings = run.settings
     tasks = select(load_suite(suite_dir(run.layout.run_dir, settings)), due.request.task_ids)
+    recordings = _recordings(run.layout.run_dir, settings)
     conditions = Conditions(
-        due.request, settings.reward_mode, settings.sandbox, "harness", settings.worker, settings.judge
+        due.request,
+        settings.reward_mode,
+        settings.sandbox,
+        "harness",
+        settings.worker,
+        settings.judge,
+        settings.environment,
+        settings.recorded_hash,
+        settings.world,
     )
     if settings.judge is not None:
         require_gold(tasks)
@@ -134,7 +145,11 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
         check_bwrap()
     config = _recorded_config(load_config(flags={"vendor": options.vendor}), settings)
     source = run.layout.source_dir(due.slot)
+    folders = recorded_dirs(run.layout.run_dir, settings)
     with (
+        open_place(
+            log, config, settings.environment, mode=settings.sandbox, recordings=recordings, folders=folders
+        ) as place,
         harness_agent(log, due.tree, source, config=config, mode=settings.sandbox, work_dir=run.work_dir) as agent,
         nullcontext() if settings.judge is None else open_judge(config, log) as judge,
     ):
@@ -144,11 +159,24 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
             subject=subject,
             tasks={task.id: task for task in tasks},
             agent=agent,
+            place=place,
             evidence=due.layout.candidate_dir(due.slot),
             work_dir=run.work_dir,
             judge=judge,
         )
         return score(runner, options.jobs or default_jobs(), Voice(log, due.label))
+
+
+def _recordings(run_dir: Path, settings: RunSettings) -> Recordings:
+    """Read the recorded episodes that a run uses. Raises BadDocument where they are not what they were."""
+    found = read_recordings(recorded_dirs(run_dir, settings))
+    if found.digest != settings.recorded_hash:
+        raise BadDocument(
+            f"the recorded episodes in '{', '.join(settings.recorded)}' are not those that run '{run_dir}' was made "
+            f"with: they hash to '{found.digest}', and not to '{settings.recorded_hash}': restore them, or start a new "
+            "run directory"
+        )
+    return found
 
 
 def _warn_of_changed_tasks(log: Log, due: Measurement, subject: Subject) -> None:
@@ -163,6 +191,8 @@ def _warn_of_changed_tasks(log: Log, due: Measurement, subject: Subject) -> None
 def _recorded_config(config: Config, settings: RunSettings) -> Config:
     """Give the configuration with the models that the run records."""
     models = {"worker": config.roles.worker.as_recorded(settings.worker)}
+    if settings.world is not None:
+        models["world"] = config.roles.world.as_recorded(settings.world)
     if settings.judge is not None:
         models["judge"] = config.roles.judge.as_recorded(settings.judge)
     return config.model_copy(update={"roles": config.roles.model_copy(update=models)})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wmo_contracts.episode import SandboxMode, StopReason, Usage
+from wmo_contracts.episode import EnvironmentKind, SandboxMode, StopReason, Usage
 from wmo_contracts.run import ModelSettings
 from wmo_contracts.score import (
     CellDocument,
@@ -44,7 +44,8 @@ class Conditions:
     """What every cell of a report has in common, apart from the harness and the tasks.
 
     `agent` is the agent's name; `worker` the model that plays it, None where no model does. `judge` is the model that
-    gives the verdicts, None where the tasks' verifiers do.
+    gives the verdicts, None where the tasks' verifiers do. `environment` is what the trials act in, `recorded_hash`
+    that of the recorded episodes it uses, `world` the model that plays it, None where none does.
     """
 
     request: ScoreRequest
@@ -53,6 +54,14 @@ class Conditions:
     agent: str
     worker: ModelSettings | None
     judge: ModelSettings | None = None
+    environment: EnvironmentKind = "sandbox"
+    recorded_hash: str = ""
+    world: ModelSettings | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """True where the offline model plays a part in the scores."""
+        return any(model.simulated for model in (self.worker, self.judge, self.world) if model is not None)
 
     @property
     def request_hash(self) -> str:
@@ -67,6 +76,11 @@ class Conditions:
         }
         if self.judge is not None:  # only then: a cell that a verifier decided keeps the hash that it has
             facts["judge"] = [self.judge.base_url, self.judge.model]
+        if self.environment != "sandbox":  # likewise
+            world = () if self.world is None else self.world.endpoints
+            facts["environment"] = self.environment
+            facts["recorded"] = self.recorded_hash
+            facts["world"] = [text for one in world for text in (one.base_url, one.model)] or None
         return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
@@ -144,12 +158,13 @@ def make_cell(
     tests: CellTests | None,
     stop_reason: StopReason | None,
     usage: Usage | None = None,
+    world_usage: Usage | None = None,
     judge_usage: Usage | None = None,
     timings: Mapping[str, float],
 ) -> CellDocument:
     """Give the document of a finished trial. `reward` is 0 to 1, `timings` wall seconds by phase.
 
-    `usage` is None where no model worked, `judge_usage` where none judged.
+    `usage` is None where no model worked, `world_usage` where none played the world, `judge_usage` where none judged.
     """
     cell = ScoreCell(
         task_id=trial.task_id,
@@ -168,6 +183,7 @@ def make_cell(
         request_hash=subject.conditions.request_hash,
         stop_reason=stop_reason,
         usage=usage,
+        world_usage=world_usage,
         judge_usage=judge_usage,
         timings=dict(timings),
     )

@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from wmo_contracts.episode import SandboxMode
+from wmo_contracts.episode import EnvironmentKind, SandboxMode
 from wmo_contracts.run import RunSettings
 from wmo_contracts.score import RewardMode
 from wmo_kit.errors import Conflict, Usage
-from wmo_population.run_record import suite_dir
+from wmo_population.run_record import recorded_dirs, suite_dir
 
 AgentName = Literal["harness", "oracle", "nop"]
+NAMES = {"world-model": "world model", "replay": "replay"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options as given; None (and no `tasks`, no `judge`) is what was not said."""
+    """The options as given; None (and no `tasks`, no `recorded`, no `judge`) is what was not said."""
 
     suite: Path | None = None
     tasks: tuple[str, ...] = ()
@@ -26,6 +27,8 @@ class Options:
     keep: Path | None = None
     sandbox: SandboxMode | None = None
     reward_mode: RewardMode | None = None
+    env: EnvironmentKind | None = None
+    recorded: tuple[Path, ...] = ()
     judge: bool = False
     vendor: Path | None = None
 
@@ -33,6 +36,22 @@ class Options:
 def from_flags(flags: Mapping[str, Any]) -> Options:
     """Take the command line's flags by name; click has checked the choices."""
     return Options(**flags)
+
+
+def environment_of(options: Options) -> EnvironmentKind:
+    """Give the environment that is asked for. Raises Usage for what does not go with it."""
+    kind = options.env or "sandbox"
+    if kind == "sandbox":
+        if options.recorded:
+            raise Usage("'--recorded' is for '--env world-model' and '--env replay': name one of them")
+        return kind
+    if options.agent not in (None, "harness"):
+        raise Usage(f"'--agent {options.agent}' works in a real workspace: leave out '--env {kind}'")
+    if kind == "replay" and not options.recorded:
+        raise Usage("a replay answers from recorded episodes alone: name a run or a kept scoring with '--recorded DIR'")
+    if not options.judge:
+        raise Usage(f"a {NAMES[kind]} has no workspace for a verifier: add '--judge'")
+    return kind
 
 
 def refuse_conflicts(options: Options, run_dir: Path, settings: RunSettings) -> None:
@@ -48,6 +67,11 @@ def refuse_conflicts(options: Options, run_dir: Path, settings: RunSettings) -> 
         "--attempts": (options.attempts, settings.request.attempts),
         "--sandbox": (options.sandbox, settings.sandbox),
         "--reward-mode": (options.reward_mode, settings.reward_mode),
+        "--env": (options.env, settings.environment),
+        "--recorded": (
+            [str(path.resolve()) for path in options.recorded],
+            [str(path) for path in recorded_dirs(run_dir, settings)],
+        ),
         "--judge": (
             "a judge" if options.judge else None,
             "the tasks' verifiers" if settings.judge is None else "a judge",

@@ -1,4 +1,4 @@
-"""One trial: a fresh workspace, the agent's work, the verifier's verdict, and the evidence of all three."""
+"""One trial: fresh ground, the agent's work, the verifier's or the judge's verdict, and the evidence of all three."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -12,27 +12,28 @@ from wmo_contracts.score import CellDocument, passes
 from wmo_kit.errors import Cancelled, Missing, Transient
 from wmo_kit.stopping import Stop
 from wmo_suites.disk import check_room
-from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task
 from wmo_suites.verifier import OUTPUT_NAME, Verdict, shared_binds, verify
-from wmo_suites.workspace import copy_workspace, remove_workspace
+from wmo_suites.workspace import remove_workspace
 
 from wmo_score.agents import Agent, Desk
 from wmo_score.cells import set_aside, start_folder, write_cell
 from wmo_score.judging import Judge
 from wmo_score.matrix import Subject, Trial, make_cell
 from wmo_score.notes import cell_note
+from wmo_score.places import Ground, Place
 
 
 @dataclass(frozen=True)
 class Played:
     """What a trial gave: the episode (None without one), the verdict, the judge's usage, seconds by phase.
 
-    `judge_usage` is None where the task's verifier gave the verdict.
+    `world_usage` is None where the place was real, `judge_usage` where the task's verifier gave the verdict.
     """
 
     result: EpisodeResult | None
     verdict: Verdict
+    world_usage: Usage | None
     judge_usage: Usage | None
     timings: Mapping[str, float]
 
@@ -41,13 +42,15 @@ class Played:
 class TrialRunner:
     """Runs single trials of one subject. `evidence` is the candidate's folder, `work_dir` one for working files.
 
-    `judge` gives the verdicts in the place of the tasks' verifiers, which are not run then; None: they do.
+    `place` is where its agent acts. `judge` gives the verdicts in the place of the tasks' verifiers, which are not run
+    then; None: they do, over the workspace of a real place.
     `spoiled` is set once a disk failed: it is all trials' disk, so those that still run get no verdict either.
     """
 
     subject: Subject
     tasks: Mapping[str, Task]
     agent: Agent
+    place: Place
     evidence: Path
     work_dir: Path
     judge: Judge | None = None
@@ -84,6 +87,7 @@ class TrialRunner:
             tests=played.verdict.tests,
             stop_reason=result.stop_reason if result else None,
             usage=result.usage if result else None,
+            world_usage=played.world_usage,
             judge_usage=played.judge_usage,
             timings={**played.timings, "total": round(time.monotonic() - started, 4)},
         )
@@ -103,26 +107,36 @@ class TrialRunner:
 
     def _play(self, task: Task, room: Path, folder: Path, stop: Stop) -> Played:
         """Let the agent work, then the verifier or the judge."""
-        mode: SandboxMode = self.subject.conditions.sandbox
         shares = self.judge is None and task.verifier_environment == "shared"
-        workspace = room / "app"
-        copy_workspace(task, workspace)
         binds = (*self.agent.binds(task), *(shared_binds(task, folder, room) if shares else ()))
         begun = time.monotonic()
         verdict: Verdict | None = None
-        with Sandbox(workspace, binds=binds, limits=task.limits, mode=mode) as sandbox, stop.calling(sandbox.close):
-            result = self.agent.work(Desk(task, workspace, sandbox, folder, stop.event))
+        with (
+            self.place.open(task, room, folder, binds) as ground,
+            stop.calling(ground.environment.close),
+        ):
+            result = self.agent.work(Desk(task, ground, self.place, folder, stop.event))
             _refuse_cut(task, cut=stop.event.is_set())
             worked = time.monotonic()
             if shares:
-                verdict = verify(task, workspace, folder, mode=mode, shared=sandbox)
+                verdict = self._verify(task, ground, folder, stop)
         judge_usage = None
         if self.judge is not None and result is not None:
             verdict, judge_usage = self.judge.verdict(task, result, folder, stop)
-        verdict = verdict or verify(task, workspace, folder, mode=mode, guard=stop.calling)
+        verdict = verdict or self._verify(task, ground, folder, stop)
         _refuse_cut(task, cut=stop.event.is_set() and verdict.cut_short)
         seconds = {name: round(value, 4) for name, value in verdict.timings.items()}
-        return Played(result, verdict, judge_usage, {"agent": round(worked - begun, 4), **seconds})
+        timings = {"agent": round(worked - begun, 4), **seconds}
+        return Played(result, verdict, ground.world_usage, judge_usage, timings)
+
+    def _verify(self, task: Task, ground: Ground, folder: Path, stop: Stop) -> Verdict:
+        """Run the task's verifier: in the episode's own sandbox where the task shares it, else in a fresh one."""
+        mode: SandboxMode = self.subject.conditions.sandbox
+        if ground.workspace is None:
+            raise AssertionError("a trial without a workspace needs a judge")
+        if task.verifier_environment == "shared":
+            return verify(task, ground.workspace, folder, mode=mode, shared=ground.sandbox)
+        return verify(task, ground.workspace, folder, mode=mode, guard=stop.calling)
 
     def _note(self, played: Played, folder: Path) -> str:
         judged = played.judge_usage is not None
