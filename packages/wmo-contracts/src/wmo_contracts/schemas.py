@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from wmo_contracts.agreement import AgreementDocument
 from wmo_contracts.base import Document
 from wmo_contracts.candidate import CandidateDocument, RejectionDocument
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult
@@ -21,6 +22,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     EpisodeResult,
     ExchangesDocument,
     ScoreDocument,
+    AgreementDocument,
     CellDocument,
     MaterializedDocument,
     ManifestCheckDocument,
