@@ -167,7 +167,7 @@ def test_a_model_that_only_makes_broken_calls_is_nudged_three_times(against, arg
 
 FULL = {"error": {"message": "This model's maximum context length is 4096 tokens.", "code": "context_length_exceeded"}}
 ENDS = {
-    "500 for ever": ((500, {}, b"oops"), "transient", 3, "the endpoint answered 500: oops"),
+    "500 for ever": ((500, {}, b"oops"), "transient", 5, "the endpoint answered 500: oops"),
     "hang": ("hang", "transient", 3, "no answer within "),
     "drip": ("drip", "transient", 3, "the answer was not complete within "),
     "closed in the middle": ("half", "transient", 3, "the answer broke off"),

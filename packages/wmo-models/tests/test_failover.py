@@ -24,6 +24,7 @@ REQUEST = ChatRequest(
 QUICK = RetryPolicy(attempts=4, connect_s=5, total_s=10, wait_first_s=0.001, wait_cap_s=0.01)
 OK = reply("fine")
 BUSY = (503, {}, {"error": {"message": "busy"}})
+BROKEN = (500, {}, {"error": {"message": "Failed to parse tool call arguments as JSON", "type": "server_error"}})
 BAD = (400, {}, {"error": {"message": "roles must alternate"}})
 
 
@@ -119,6 +120,30 @@ def test_who_answers_a_plain_request_refused_this_one_for_itself(status):
 def test_who_does_not_answer_a_plain_request_either_is_to_blame(plan):
     with endpoint(BAD, plan) as server, waterfall(server.url) as provider:
         assert failure(provider).fault == "endpoint"
+
+
+@pytest.mark.parametrize(
+    ("plan", "again", "fault"),
+    [(OK, BROKEN, "request"), (OK, BUSY, "transient"), (BROKEN, BROKEN, "transient"), (OK, OK, None)],
+)
+def test_a_request_that_alone_breaks_a_well_endpoint_is_to_blame_for_it(plan, again, fault):
+    def plans(number, body):
+        plain = body["messages"][-1]["content"] == "Say ok."
+        return plan if plain else again if number > QUICK.attempts else BROKEN
+
+    with endpoint(plans) as server, waterfall(server.url) as provider:
+        if fault is None:
+            assert provider.complete(REQUEST).content == "fine"
+        else:
+            assert failure(provider).fault == fault
+
+
+def test_a_plain_request_has_a_system_message_where_the_refused_one_has():
+    system = {"role": "system", "content": "You act."}
+    with endpoint(BAD) as server, waterfall(server.url) as provider:
+        request = REQUEST.model_copy(update={"messages": (system, *REQUEST.messages)})
+        assert failure(provider, request).fault == "endpoint"
+    assert [message["role"] for message in server.requests[1]["messages"]] == ["system", "user"]
 
 
 def test_the_total_time_is_shared_between_endpoints():

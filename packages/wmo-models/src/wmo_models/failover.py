@@ -16,10 +16,13 @@ PATIENCE = 2
 """An endpoint that is not the last gets this part of the tries: the next may answer at once."""
 DOUBTFUL_STATUSES = (400, 422)
 """They speak of the request, which may be the agent's own failing or follow from how the endpoint is configured."""
+BROKEN_STATUS = 500
+"""Mostly an outage; llama.cpp and others also answer so to what they cannot put into the model's template."""
 PROBE_TEMPERATURE = 0.7
 PROBE_TOKENS = 16
 PROBE_WITHIN_S = 30.0
 PROBE_TRIES = 2
+PROBE_SYSTEM = ({"role": "system", "content": "You answer in one word."},)
 PROBE_TOOL = {
     "type": "function",
     "function": {
@@ -66,8 +69,25 @@ class Waterfall:
                 self._rest(number, failure)
                 if others:
                     self._tell(_passing_on(self._clients[number], failure, self._clients[order[place + 1]]))
-        message = "; ".join(str(failure) for failure in failures)
-        raise ProviderError(message, transient=True) from failures[-1]
+        if all(failure.status == BROKEN_STATUS for failure in failures):
+            return self._last_word(self._clients[order[-1]], failures, request, deadline)
+        raise _all_failed(failures) from failures[-1]
+
+    def _last_word(
+        self, client: OpenAIClient, failures: Sequence[EndpointFailed], request: ChatRequest, deadline: float
+    ) -> ChatReply:
+        """Ask once more where a plain request of the same kind is answered: broken again, it is the request's failing.
+
+        Else an agent whose requests break the endpoint would stop a run for ever, as an outage that never passes.
+        """
+        if not _answers(client, request):
+            raise _all_failed(failures) from failures[-1]
+        try:
+            return client.complete(request, within_s=max(deadline - time.monotonic(), 0.001), attempts=1)
+        except EndpointFailed as failure:
+            if failure.status != BROKEN_STATUS:
+                raise
+            raise ProviderError(str(failure), transient=False, by_request=True) from failure
 
     def answers(self) -> bool:
         """Say whether any endpoint answers a short question, within PROBE_WITHIN_S each."""
@@ -100,10 +120,15 @@ class Waterfall:
         return failure
 
 
+def _all_failed(failures: Sequence[EndpointFailed]) -> ProviderError:
+    return ProviderError("; ".join(str(failure) for failure in failures), transient=True)
+
+
 def _answers(client: OpenAIClient, like: ChatRequest) -> bool:
     """Say whether an endpoint answers a plain, short request that has what the request `like` has."""
+    instructed = any(message.get("role") == "system" for message in like.messages)
     plain = ChatRequest(
-        messages=({"role": "user", "content": "Say ok."},),
+        messages=(*(PROBE_SYSTEM if instructed else ()), {"role": "user", "content": "Say ok."}),
         tools=(PROBE_TOOL,) if like.tools else (),
         temperature=None if like.temperature is None else PROBE_TEMPERATURE,
         max_tokens=None if like.max_tokens is None else PROBE_TOKENS,
