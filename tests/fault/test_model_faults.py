@@ -280,7 +280,7 @@ def test_an_overflow_is_a_trials_result_with_its_verifiers_reward(score, tmp_pat
 
 def test_an_agents_own_malformed_request_is_its_result_too(score):
     def plan(_number, body):
-        own = len(body["messages"]) > 1
+        own = len(body["tools"]) > 1  # not the plain request
         return (400, {}, {"error": {"message": "roles must alternate"}}) if own else reply("ok")
 
     with endpoint(plan) as server:
