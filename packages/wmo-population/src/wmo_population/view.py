@@ -5,6 +5,7 @@ from pathlib import Path
 
 from wmo_contracts.gain import HoldoutView
 from wmo_contracts.run import BestView, NextStep, OutcomeView, RunDocument, RunSettings, Spending
+from wmo_contracts.score import ScoreDocument
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.errors import Negative
 
@@ -79,6 +80,29 @@ def best_of(run_dir: Path) -> EvaluatedCandidate:
     if best is None:
         raise Negative(f"no best candidate in '{run_dir}': nothing is scored yet; 'wmo-score --run' scores the seed")
     return best
+
+
+def scores_of(run_dir: Path, slot: int | None) -> ScoreDocument:
+    """Give the scores of a slot, of the best one for None, its evidence re-hashed.
+
+    Raises Negative where it has none, Missing, BadDocument, Conflict, OSError.
+    """
+    settings = read_settings(run_dir)
+    if slot is None:
+        candidate = best_of(run_dir)
+    else:
+        state = PopulationRunState(run_dir)
+        found = state.load_slot(slot).candidate if slot < state.consumed else None
+        if found is None:
+            raise Negative(f"slot {slot} of '{run_dir}' has no scores: 'wmo-state status {run_dir}' says what there is")
+        candidate = found
+    return ScoreDocument(
+        candidate_id=candidate.candidate_id,
+        score=candidate.score,
+        pass_rate=candidate.report.pass_rate,
+        simulated=settings is not None and settings.simulated,
+        report=candidate.report,
+    )
 
 
 def _next(state: PopulationRunState, settings: RunSettings | None) -> NextStep | None:

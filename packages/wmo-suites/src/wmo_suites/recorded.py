@@ -6,9 +6,10 @@ A step of a world model is a prediction, and never becomes an example: only tria
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult, Step
 from wmo_contracts.score import CellDocument
@@ -38,6 +39,10 @@ class Recordings:
 
     episodes: tuple[RecordedEpisode, ...] = ()
     digest: str = ""
+
+    def without(self, task_ids: Container[str]) -> Self:
+        """Give all but the episodes of these tasks; the digest stays that of what was read."""
+        return replace(self, episodes=tuple(one for one in self.episodes if one.task_id not in task_ids))
 
 
 def read_recordings(folders: Sequence[Path]) -> Recordings:

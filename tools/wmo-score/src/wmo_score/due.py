@@ -128,6 +128,8 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
     settings = run.settings
     tasks = select(load_suite(suite_dir(run.layout.run_dir, settings)), due.request.task_ids)
     recordings = _recordings(run.layout.run_dir, settings)
+    if due.layout == run.layout:  # a world model's examples stand in its evidence, which proposers read
+        recordings = recordings.without(settings.holdout)
     conditions = Conditions(
         due.request,
         settings.reward_mode,

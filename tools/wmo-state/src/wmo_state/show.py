@@ -7,7 +7,7 @@ from wmo_harness.documents import to_document
 from wmo_kit.documents import emit, print_text
 from wmo_kit.errors import Negative
 from wmo_population.verify import verify_run
-from wmo_population.view import best_of, next_of, view_run
+from wmo_population.view import best_of, next_of, scores_of, view_run
 
 
 def run_next(run: Path) -> None:
@@ -32,3 +32,8 @@ def run_best(run: Path) -> None:
     """Print the winner as wmo.harness/1. Raises Negative where nothing is scored, Missing, BadDocument, OSError."""
     best = best_of(run)
     emit(to_document(best.tree, best.candidate_id))
+
+
+def run_scores(run: Path, slot: int | None) -> None:
+    """Print a slot's scores as wmo.score/1. Raises Negative where it has none, Missing, BadDocument, OSError."""
+    emit(scores_of(run, slot))
