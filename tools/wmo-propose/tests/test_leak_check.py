@@ -215,3 +215,17 @@ def test_a_tasks_texts_are_its_instruction_verifier_and_solution(tmp_path: Path)
     assert "words" in found.texts["tests/binary"]
     assert found.texts["tests/deep/0.csv"] == "x" * FILE_BYTES
     assert sum(len(text) for text in found.texts.values()) <= TASK_BYTES + len("Do it.\n")
+
+
+def test_a_candidate_that_quotes_an_assertion_is_found(tmp_path: Path) -> None:
+    task = tmp_path / "some-task"
+    for folder in ("environment/workspace", "tests"):
+        (task / folder).mkdir(parents=True)
+    for name in ("task.toml", "tests/test.sh"):
+        (task / name).touch()
+    (task / "instruction.md").write_text("Do it.\n")
+    assertion = "The answer names the payment that was raised and the clerk who raised it."
+    (task / "gold.toml").write_text(f'assertions = ["Short.", "{assertion}"]\n')
+    files = {**PI.as_mapping(), "SYSTEM.md": f"Make sure: {assertion.lower()}\n"}
+    (problem,) = leak_problems(SourceTree.from_mapping(files), PI, read_task_texts([load_task(task)]))
+    assert "'SYSTEM.md' quotes 'gold.toml, assertion 2' of task 'some-task'" in problem

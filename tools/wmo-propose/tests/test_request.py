@@ -55,3 +55,17 @@ def test_a_summary_is_one_line_of_bounded_length() -> None:
     assert first_line("\n  Do this.  \nand that") == "Do this."
     assert first_line(" \n") == ""
     assert len(first_line("x" * 900)) == 200
+
+
+def test_a_judged_run_is_told_of_its_judge_and_not_of_verifiers(vendor: Path) -> None:
+    spec = parse_tree(seed_tree(vendor))
+    text = write_request(1, 4, spec, [entry(0, 0.25)], judged=True)
+    for part in (
+        "a judge, another model",
+        "assertions\n  failed is in its `note`",
+        "instruction or the assertions about it",
+    ):
+        assert part in text
+    assert "verifier checks" not in text
+    assert "`verifier/`" not in text
+    assert "a verifier checks each outcome" in write_request(1, 4, spec, [entry(0, 0.25)])

@@ -18,9 +18,9 @@ SCORED = ScoredEntry(slot=0, candidate_id="candidate-0000", score=0.5, doc_hash=
 INVALID = InvalidEntry(slot=1, candidate_id="candidate-0001", reason="bad", evidence_dir="proposals/slot-0001")
 
 
-def build(made, root: Path, *entries, link: bool = False) -> Workspace:
+def build(made, root: Path, *entries, link: bool = False, judged: bool = False) -> Workspace:
     history = manifest(made.layout, entries)
-    return build_workspace(root, made.layout, history, TREE, "Do it.\n", link=link)
+    return build_workspace(root, made.layout, history, TREE, "Do it.\n", link=link, judged=judged)
 
 
 def test_evidence_is_mounted_read_only_and_only_the_seed_is_copied(make_run: Callable, tmp_path: Path) -> None:
@@ -41,6 +41,57 @@ def test_evidence_is_mounted_read_only_and_only_the_seed_is_copied(make_run: Cal
 def test_linked_evidence_is_readable_in_place(make_run: Callable, tmp_path: Path) -> None:
     built = build(make_run(), tmp_path / "ws", SCORED, link=True)
     assert "no_tool_call" in (built.root / "history/candidate-0000/trials/csv/attempt-1/wmo-run.json").read_text()
+
+
+SECRET = "The answer names the row."
+
+
+def judge_trials(made) -> None:
+    """Put a judge's evidence into every trial, and folders of the same name where they are something else."""
+    for trial in made.layout.candidate_dir(0).glob("trials/*/attempt-1"):
+        (trial / "judge").mkdir()
+        for name in ("verdict.json", "exchanges.json"):
+            (trial / "judge" / name).write_text(SECRET)
+        (trial / "verifier" / "judge").mkdir()
+        (trial / "verifier" / "judge" / "own.txt").write_text("shown")
+    (made.layout.source_dir(0) / "judge").mkdir()
+    (made.layout.source_dir(0) / "judge" / "own.txt").write_text("shown")
+
+
+def files_seen(built: Workspace) -> dict[str, Path]:
+    """Give every file of the workspace as the proposer sees it, mounts followed."""
+    places = [(built.root, "")] + [(mount.host, mount.inside) for mount in built.mounts]
+    return {
+        f"{inside}/{path.relative_to(host)}".lstrip("/"): path
+        for host, inside in places
+        for path in ([host] if host.is_file() else host.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_judges_evidence_is_nowhere_in_the_workspace(make_run: Callable, *, large: bool) -> None:
+    made = make_run()
+    judge_trials(made)
+    trial = "trials/csv/attempt-1"
+    if large:
+        (made.layout.candidate_dir(0) / trial / "wmo-run.json").write_text("x" * (3 << 20))
+    seen = files_seen(build(made, made.dir / ".work" / "ws", SCORED, judged=True))
+    assert not [name for name, path in seen.items() if SECRET in path.read_text()]
+    inside = f"history/candidate-0000/{trial}"
+    assert {name.removeprefix(inside) for name in seen if name.startswith(inside)} == {
+        "/wmo-run.json", "/verifier/reward.txt", "/verifier/judge/own.txt"}  # fmt: skip
+    assert {"history/candidate-0000/source/judge/own.txt", "history/candidate-0000/report.json"} <= seen.keys()
+    assert ("history/candidate-0000/EVIDENCE-TRUNCATED.md" in seen) == large
+    if not large:
+        kept = made.layout.candidate_dir(0) / trial / "wmo-run.json"
+        assert seen[f"{inside}/wmo-run.json"].samefile(kept), "no room is taken"
+
+
+def test_without_a_judge_it_would_be_seen(make_run: Callable, tmp_path: Path) -> None:
+    made = make_run()
+    judge_trials(made)
+    assert any(SECRET in path.read_text() for path in files_seen(build(made, tmp_path / "ws", SCORED)).values())
 
 
 def test_a_slot_more_is_one_mount_more(make_run: Callable, tmp_path: Path) -> None:

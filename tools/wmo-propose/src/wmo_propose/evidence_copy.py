@@ -1,12 +1,17 @@
-"""Evidence that is too large to show whole: copied within budgets, head and tail of each long file, gaps named."""
+"""Evidence that cannot be shown as it lies: too large, or with folders in it that a proposer must not see.
 
+What is too large is copied within budgets, head and tail of each long file, gaps named.
+"""
+
+import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 CUT_NOTE = "EVIDENCE-TRUNCATED.md"
+NO_HARD_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 
 
 @dataclass(frozen=True)
@@ -21,10 +26,13 @@ EVIDENCE_BUDGET = Budget(total=256 * 1024 * 1024, file=2 * 1024 * 1024)
 """Design 6."""
 
 
-def fits_budget(directory: Path, budget: Budget = EVIDENCE_BUDGET) -> bool:
-    """Say whether every file below `directory` and all of them together are within the budget. Raises OSError."""
+def fits_budget(directory: Path, budget: Budget = EVIDENCE_BUDGET, hidden: Collection[Path] = ()) -> bool:
+    """Say whether every file below `directory` and all of them together are within the budget. Raises OSError.
+
+    `hidden` are folders below it that do not count.
+    """
     total = 0
-    for file in _files(str(directory)):
+    for file in _files(str(directory), _names(hidden)):
         size = file.stat(follow_symlinks=False).st_size
         total += size
         if size > budget.file or total > budget.total:
@@ -32,15 +40,35 @@ def fits_budget(directory: Path, budget: Budget = EVIDENCE_BUDGET) -> bool:
     return True
 
 
-def copy_within_budget(directory: Path, target: Path, budget: Budget = EVIDENCE_BUDGET) -> str:
+def link_files(directory: Path, target: Path, hidden: Collection[Path]) -> None:
+    """Make the new folder `target` with every file of `directory` but for the `hidden` folders. Raises OSError.
+
+    The files are hard links, which take no room; copies where the file system has none. Symlinks are left out.
+    """
+    target.mkdir(parents=True)
+    for file in _files(str(directory), _names(hidden)):
+        place = target / Path(file.path).relative_to(directory)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.hardlink_to(file.path)
+        except OSError as error:
+            if error.errno not in NO_HARD_LINKS:
+                raise
+            shutil.copyfile(file.path, place)
+
+
+def copy_within_budget(
+    directory: Path, target: Path, budget: Budget = EVIDENCE_BUDGET, hidden: Collection[Path] = ()
+) -> str:
     """Copy what the budget allows into the new folder `target`; give the note that names every gap.
 
-    Files come in sorted order; a long one keeps its head and its tail. Links are left out. Raises OSError.
+    Files come in sorted order; a long one keeps its head and its tail. Links are left out, and so are, unnamed, the
+    `hidden` folders. Raises OSError.
     """
     target.mkdir(parents=True)
     room = budget.total
     lines = ["The evidence here is not whole: it was too large to show.", ""]
-    for file in _files(str(directory)):
+    for file in _files(str(directory), _names(hidden)):
         path = Path(file.path)
         name = path.relative_to(directory).as_posix()
         size = min(file.stat(follow_symlinks=False).st_size, budget.file)
@@ -68,7 +96,11 @@ def _copy_ends(source: Path, target: Path, limit: int) -> int:
     return dropped
 
 
-def _files(directory: str) -> Iterator[os.DirEntry[str]]:
+def _names(folders: Collection[Path]) -> frozenset[str]:
+    return frozenset(map(str, folders))
+
+
+def _files(directory: str, hidden: Collection[str]) -> Iterator[os.DirEntry[str]]:
     """Give the regular files below `directory`, a folder's own before its folders', sorted; links are left out.
 
     Entries, not paths: a proposer's workspace asks for a thousand candidates' files, and these cost a third.
@@ -77,5 +109,5 @@ def _files(directory: str) -> Iterator[os.DirEntry[str]]:
         entries = sorted(found, key=lambda entry: entry.name)
     yield from (entry for entry in entries if entry.is_file(follow_symlinks=False))
     for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(entry.path)
+        if entry.is_dir(follow_symlinks=False) and entry.path not in hidden:
+            yield from _files(entry.path, hidden)

@@ -42,13 +42,30 @@ KIT_CHECKS = """\
 5. every import at the top of a `.py` file is of the standard library or of the tree;"""
 
 
-def write_request(slot: int, slots: int, spec: HarnessSpec, history: Sequence[ManifestEntry]) -> str:
-    """Give the text for `slot` of `slots`. `spec` is the seed's; `history` every consumed slot, the seed first."""
+VERIFIER_GRADES = "a verifier checks each outcome"
+VERIFIER_EVIDENCE = "`verifier/` is what the verifier said."
+JUDGE_GRADES = """a judge, another model, reads what the
+agent did and answered, and decides assertions about it that you do not see"""
+JUDGE_EVIDENCE = (
+    "How many of a trial's assertions\n  failed is in its `note` in report.json; what they say is not shown."
+)
+
+
+def write_request(
+    slot: int, slots: int, spec: HarnessSpec, history: Sequence[ManifestEntry], *, judged: bool = False
+) -> str:
+    """Give the text for `slot` of `slots`. `spec` is the seed's; `history` every consumed slot, the seed first.
+
+    `judged`: a judge decides the trials, not the tasks' verifiers.
+    """
     about = PI_NODE if spec.runtime_kind == "pi-node" else _kit_python()
     return _template("REQUEST.md").substitute(
         slot=slot,
         slots=slots,
         standing=_standing(history),
+        grader=JUDGE_GRADES if judged else VERIFIER_GRADES,
+        grader_evidence=JUDGE_EVIDENCE if judged else VERIFIER_EVIDENCE,
+        secret_text="the assertions about it" if judged else "its verifier",
         runtime=about.files,
         outside=about.outside,
         checks=about.checks,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from wmo_suites.gold import GOLD
 from wmo_suites.task import Task
 
 from wmo_propose.leak_check import TaskTexts
@@ -14,9 +15,13 @@ TASK_BYTES = 4 << 20
 
 
 def read_task_texts(tasks: Iterable[Task]) -> Iterator[TaskTexts]:
-    """Give each task's instruction, verifier and solution, one task at a time. Links are left out. Raises OSError."""
+    """Give each task's instruction, assertions, verifier and solution, one task at a time.
+
+    Links are left out. Raises OSError.
+    """
     for task in tasks:
         texts = {"instruction.md": task.instruction}
+        texts |= {f"{GOLD}, assertion {number}": text for number, text in enumerate(task.assertions or (), 1)}
         room = TASK_BYTES
         for path in (*_files(task.tests), *_files(task.solution)):
             with path.open("rb") as file:

@@ -162,9 +162,11 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     suite = suite_dir(opened.layout.run_dir, opened.settings)
     tasks = [load_task(suite / task_id) for task_id in opened.settings.request.task_ids]  # before the turn is paid
     history = manifest(opened.layout, opened.state.entries)
-    request = write_request(slot, opened.plan.iterations, spec, history)
+    judged = opened.settings.judge is not None
+    request = write_request(slot, opened.plan.iterations, spec, history, judged=judged)
     root = opened.work_dir / f"propose-slot-{slot:04d}"
-    workspace = build_workspace(root, opened.layout, history, seed, request, link=opened.settings.sandbox == "none")
+    link = opened.settings.sandbox == "none"
+    workspace = build_workspace(root, opened.layout, history, seed, request, link=link, judged=judged)
     directory = opened.proposal_dir(slot)
     if stop.event.is_set():
         raise Cancelled(f"the turn for slot {slot} was not begun")

@@ -9,6 +9,9 @@
 Evidence is not copied: it is bound read-only over empty mount points, or linked where there is no sandbox. Mounts are
 few, one a candidate and one for all turns: bubblewrap takes 9,000 arguments at most, three a mount, and the time that
 it needs grows with their square.
+
+A judge's evidence holds the assertions, which no proposer may know. Where there is a judge, trials are hard-linked into
+history/, without their judge/.
 """
 
 import os
@@ -23,9 +26,10 @@ from wmo_harness.tree_io import write_tree
 from wmo_kit.atomic import write_json_atomic, write_text_atomic
 from wmo_population.evidence import read_report
 from wmo_population.layout import PROPOSALS, RunLayout
+from wmo_population.trials import JUDGE
 from wmo_population.verdict import read_own_verdict
 
-from wmo_propose.evidence_copy import CUT_NOTE, copy_within_budget, fits_budget
+from wmo_propose.evidence_copy import CUT_NOTE, copy_within_budget, fits_budget, link_files
 
 REQUEST = "REQUEST.md"
 HISTORY = "history"
@@ -85,16 +89,24 @@ def manifest(layout: RunLayout, entries: Sequence[ScoredEntry | InvalidEntry]) -
 
 
 def build_workspace(
-    root: Path, layout: RunLayout, history: Iterable[ManifestEntry], seed: SourceTree, request: str, *, link: bool
+    root: Path,
+    layout: RunLayout,
+    history: Iterable[ManifestEntry],
+    seed: SourceTree,
+    request: str,
+    *,
+    link: bool,
+    judged: bool = False,
 ) -> Workspace:
     """Make the workspace in the new folder `root`. With `link`, evidence is linked; else mount points are left for it.
 
-    Raises OSError (FileExistsError where `root` is in use).
+    `judged`: the run's verdicts are a judge's, whose evidence is left out. Raises OSError (FileExistsError where `root`
+    is in use).
     """
     root.mkdir(parents=True)
     write_text_atomic(root / REQUEST, request)
     entries = list(history)
-    mounts = [mount for entry in entries for mount in _place_history(root, layout, entry)]
+    mounts = [mount for entry in entries for mount in _place_history(root, layout, entry, judged=judged)]
     mounts += _place_turns(root, layout, len(entries), link=link)
     (root / HISTORY).mkdir(exist_ok=True)
     write_json_atomic(
@@ -120,11 +132,11 @@ def _describe(layout: RunLayout, entry: ScoredEntry | InvalidEntry) -> ManifestE
     )
 
 
-def _place_history(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[Mount]:
-    """Place a slot's evidence: the whole folder where it is complete and within the budgets, else piece by piece."""
+def _place_history(root: Path, layout: RunLayout, entry: ManifestEntry, *, judged: bool) -> list[Mount]:
+    """Place a slot's evidence: the whole folder where all of it may be shown and fits the budgets, else by piece."""
     inside = f"{HISTORY}/{entry.candidate_id}"
     host = layout.candidate_dir(entry.slot)
-    if entry.kind == "scored" and (host / "trials").is_dir() and fits_budget(host):
+    if not judged and entry.kind == "scored" and (host / "trials").is_dir() and fits_budget(host):
         return [Mount(host, inside)]
     (root / inside).mkdir(parents=True)
     mounts = [
@@ -139,9 +151,19 @@ def _place_history(root: Path, layout: RunLayout, entry: ManifestEntry) -> list[
     elif not (host / "trials").is_dir():
         note = "This candidate was scored, but its trials were not kept. The score and report.json are all there is."
         write_text_atomic(root / inside / NO_EVIDENCE, f"{note}\n")
+    elif judged:
+        _place_judged(host / "trials", root, f"{inside}/trials", note=f"{inside}/{CUT_NOTE}")
     else:
         mounts += _place_folder(host / "trials", root, f"{inside}/trials", note=f"{inside}/{CUT_NOTE}")
     return mounts
+
+
+def _place_judged(trials: Path, root: Path, inside: str, *, note: str) -> None:
+    hidden = tuple(trials.glob(f"*/*/{JUDGE}"))
+    if fits_budget(trials, hidden=hidden):
+        link_files(trials, root / inside, hidden)
+    else:
+        write_text_atomic(root / note, copy_within_budget(trials, root / inside, hidden=hidden))
 
 
 def _place_turns(root: Path, layout: RunLayout, slot: int, *, link: bool) -> list[Mount]:
