@@ -4,6 +4,7 @@ import pytest
 from wmo_contracts.run import InvalidEntry, ScoredEntry
 from wmo_harness.tree_io import read_tree
 from wmo_population import EvaluatedCandidate, candidate_slot_id
+from wmo_population.holdout import holdout_slots
 from wmo_population.slots import next_step, proposal_slot_id, rejections_in_a_row, select_best
 
 
@@ -35,6 +36,25 @@ def test_only_an_integer_is_a_slot(slot):
 def test_the_next_step_follows_from_what_is_consumed(consumed, iterations, pending, step, slot):
     due = next_step(consumed, iterations, pending=pending)
     assert (due.step, due.slot) == (step, slot)
+
+
+@pytest.mark.parametrize(
+    ("consumed", "pending", "step", "slot"),
+    [(0, False, "score-seed", 0), (1, True, "score", 1), (2, False, "propose", 2), (3, False, "score-holdout", 1)],
+)
+def test_held_out_tasks_come_after_the_last_slot(consumed, pending, step, slot):
+    due = next_step(consumed, 2, pending=pending, held_out=1)
+    assert (due.step, due.slot) == (step, slot)
+
+
+def test_held_out_tasks_are_for_the_seed_and_the_earliest_best():
+    def scored(slot, score):
+        return ScoredEntry(slot=slot, candidate_id="", score=score, doc_hash="", evidence_dir="")
+
+    rejected = InvalidEntry(slot=1, candidate_id="", reason="", evidence_dir="")
+    assert holdout_slots([scored(0, 0.5)]) == (0,)
+    assert holdout_slots([scored(0, 0.5), rejected, scored(2, 0.5)]) == (0,)
+    assert holdout_slots([scored(0, 0.5), rejected, scored(2, 0.75), scored(3, 0.75)]) == (0, 2)
 
 
 def test_the_earliest_of_equals_is_best(replay, complete):
