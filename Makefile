@@ -3,10 +3,11 @@
 PYTHON ?= python3
 RUN    ?= runs/demo
 
-# SUITE, SLOTS, ATTEMPTS, SEED, HOLDOUT, MAX_REJECTIONS, MAX_COST, MAX_TOKENS, JUDGE: what is not given has its default (tasks.py) in a new run, its record in an old one.
+# SUITE, SLOTS, ATTEMPTS, SEED, HOLDOUT, MAX_REJECTIONS, MAX_COST, MAX_TOKENS, JUDGE, ENV, RECORDED: what is not given has its default (tasks.py) in a new run, its record in an old one.
 OPTIONS = $(call option,suite,SUITE) $(call option,slots,SLOTS) $(call option,attempts,ATTEMPTS) \
 	$(call option,seed,SEED) $(call option,holdout,HOLDOUT) $(call option,jobs,JOBS) $(call option,max-rejections,MAX_REJECTIONS) \
-	$(call option,max-cost,MAX_COST) $(call option,max-tokens,MAX_TOKENS) $(call option,judge,JUDGE)
+	$(call option,max-cost,MAX_COST) $(call option,max-tokens,MAX_TOKENS) $(call option,judge,JUDGE) \
+	$(call option,env,ENV) $(call option,recordings,RECORDED)
 
 # $(call quoted,NAME): the variable's text as one word for the shell, as it was given: not expanded by make, whatever is in it.
 quoted = '$(subst ','\'',$(value $(1)))'
@@ -23,7 +24,7 @@ PI      := vendor/runtime/stamp.json
 LOCAL   := .local-model
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run plan status best test check bench run-local-model lock schemas clean
+.PHONY: help setup run plan status transfer best test check bench run-local-model lock schemas clean
 
 help: ## Print this help
 	@echo 'wmo improves the harness of an agent (prompt, limits, skills, source) while the model stays fixed.'
@@ -35,6 +36,7 @@ help: ## Print this help
 	@echo '  HOLDOUT=a,b (tasks that no proposer sees, on which seed and best are scored at the end; default: none),'
 	@echo '  MAX_COST=x and MAX_TOKENS=n (stop when the models have used so much; default: never),'
 	@echo '  JUDGE=1 (a judge model decides, not the verifiers),'
+	@echo '  ENV=world-model or ENV=replay with RECORDED=runs/real (no real workspace; both need JUDGE=1),'
 	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 
 setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)
@@ -47,6 +49,9 @@ plan: $(RUNTIME) $(PI) ## Say what make run would ask of the models, before any 
 
 status: $(RUNTIME) ## Show the table of RUN
 	@exec $(BIN)/invoke status --run=$(call quoted,RUN)
+
+transfer: $(RUNTIME) $(PI) ## Say whether the gain of RUN in simulation carries over to reality, or the other way round
+	@exec $(BIN)/invoke transfer --run=$(call quoted,RUN) $(call option,jobs,JOBS)
 
 best: $(RUNTIME) ## Print the winner of RUN as a wmo.harness/1 document
 	@exec $(BIN)/invoke best --run=$(call quoted,RUN)

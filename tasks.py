@@ -20,6 +20,8 @@ from rich.table import Table
 BIN = Path(sys.executable).parent
 REJECTED = 1
 USAGE = 2
+ENVIRONMENTS = {"world-model": "world model (predicted)", "replay": "recorded episodes (replayed)"}
+"""What is said of those that are not real."""
 NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1"}
 """What a new run gets where the user names nothing else. A run that is there keeps its record."""
 
@@ -81,12 +83,17 @@ def hold(run: str, jobs: str) -> NoReturn:
     os.execv(BIN / argv[0], argv)  # noqa: S606  no shell is wanted
 
 
-def document(*argv: str) -> Any:
-    """Run a tool that must succeed and parse the document it prints; its failure is ours, with its exit code."""
-    code, output = call(*argv)
+def output(*argv: str) -> str:
+    """Run a tool that must succeed and give what it prints; its failure is ours, with its exit code."""
+    code, printed = call(*argv)
     if code != 0:
         raise Exit(code=code)
-    return json.loads(output)
+    return printed
+
+
+def document(*argv: str) -> Any:
+    """Run a tool as `output` does and parse the document it prints."""
+    return json.loads(output(*argv))
 
 
 def step(run: str, score_options: list[str]) -> bool:
@@ -121,11 +128,20 @@ def held_out(view: dict[str, Any]) -> str:
     return line + (": within noise" if view["within_noise"] else "")
 
 
+def caption(status: dict[str, Any]) -> str | None:
+    """Give the line below the table: what of the run was not real."""
+    environment = (status["settings"] or {}).get("environment", "sandbox")
+    unreal = ["offline model: simulated"] if status["simulated"] else []
+    if environment != "sandbox":
+        unreal.append(f"environment: {ENVIRONMENTS[environment]}")
+    return "; ".join(unreal) or None
+
+
 def show(run: str) -> None:
     """Print the table of a run for people."""
     status = document("wmo-state", "status", run)
     console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
-    table = Table(title=f"run {run}", caption="offline model: simulated" if status["simulated"] else None)
+    table = Table(title=f"run {run}", caption=caption(status))
     for name, justify in (("slot", "right"), ("candidate", "left"), ("score", "right"), ("vs seed", "right")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     counted = not status["simulated"] or status["spent"]["worker"]["cost"] is not None
@@ -186,6 +202,8 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
     max_tokens: str = "",
     jobs: str = "",
     judge: str = "",
+    env: str = "",
+    recordings: str = "",
 ) -> None:
     """Run the loop to its end, or resume it where it stopped; ends with the table."""
     asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
@@ -197,7 +215,7 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
         "max-cost": max_cost,
         "max-tokens": max_tokens,
     }
-    document("wmo-state", "init", run, *as_options(asked), *judged(judge))
+    document("wmo-state", "init", run, *as_options(asked), *judged(judge), *acts_in(env, recordings))
     hold(run, jobs)
 
 
@@ -215,6 +233,8 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
     max_tokens: str = "",
     jobs: str = "",
     judge: str = "",
+    env: str = "",
+    recordings: str = "",
 ) -> None:
     """Say what a run, or what is left of it, would ask of the models; makes nothing. JOBS changes nothing of it."""
     del max_rejections, jobs
@@ -223,10 +243,12 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
     if not recorded(run):
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
         with tempfile.TemporaryDirectory(prefix="wmo-plan-") as temp:
-            document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget), *judged(judge))
+            more = [*judged(judge), *acts_in(env, recordings)]
+            document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget), *more)
             document("wmo-score", "--run", f"{temp}/run", "--dry-run")
         return
-    if said := [name for name, value in (asked | budget | {"judge": judge}).items() if value]:
+    others = {"judge": judge, "env": env, "recorded": recordings}
+    if said := [name for name, value in (asked | budget | others).items() if value]:
         print(f"run '{run}' is planned as it is recorded: leave out {', '.join(said)}", file=sys.stderr)
         raise Exit(code=USAGE)
     document("wmo-score", "--run", run, "--dry-run")
@@ -243,6 +265,12 @@ def judged(judge: str) -> list[str]:
         print(f"bad JUDGE '{judge}': give 1 for a judge, or leave it out for the tasks' verifiers", file=sys.stderr)
         raise Exit(code=USAGE)
     return ["--judge"] if judge == "1" else []
+
+
+def acts_in(env: str, recordings: str) -> list[str]:
+    """Give the options for ENV=... and RECORDED=..., which may name several folders, with commas between them."""
+    folders = recordings.split(",") if recordings else []
+    return [*as_options({"env": env}), *(part for folder in folders for part in ("--recorded", folder))]
 
 
 def as_options(asked: dict[str, str]) -> list[str]:
@@ -263,6 +291,67 @@ def loop(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
     while step(run, ["--jobs", jobs] if jobs else []):
         pass
     show(run)
+
+
+@task
+def transfer(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
+    """Score a run's seed and best in simulation and for real, and say whether the gain carries over."""
+    view = document("wmo-state", "init", run)  # the models that are configured must be the run's
+    best = document("wmo-state", "scores", run)["candidate_id"]
+    options = scoring(run, view["settings"], jobs)
+    simulation = ("--env", "world-model", "--judge", "--recorded", run)
+    real = view["settings"]["environment"] == "sandbox"
+    owned, other, how = ("real", "simulated", simulation) if real else ("simulated", "real", ())
+    folder = Path(run, "transfer")
+    folder.mkdir(exist_ok=True)
+    for name, slot in (("seed", 0), ("best", view["best"]["slot"])):
+        candidate = best if name == "best" else "candidate-0000"
+        (folder / f"{owned}-{name}.json").write_text(output("wmo-state", "scores", run, "--slot", str(slot)))
+        source = f"{run}/candidates/{candidate}/source"
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as harness:
+            harness.write(output("wmo-materialize", "--snapshot", source, "--name", candidate))
+            harness.flush()
+            keep = ("--keep", f"{folder}/{other}/{candidate}", "-o", f"{folder}/{other}-{name}.json")
+            output("wmo-score", harness.name, *options, *how, *keep)
+    best_pair, seed_pair = (
+        [f"{folder}/{kind}-{name}.json" for kind in ("simulated", "real")] for name in ("best", "seed")
+    )
+    output("wmo-score", "--agreement", *best_pair, "--baseline", *seed_pair, "-o", f"{folder}/agreement.json")
+    show_transfer(json.loads((folder / "agreement.json").read_text()))
+
+
+def scoring(run: str, settings: dict[str, Any], jobs: str) -> list[str]:
+    """Give the options that score a harness on a run's own tasks, as the run does."""
+    tasks = [part for task_id in settings["request"]["task_ids"] for part in ("--task", task_id)]
+    asked = {
+        "suite": str(Path(run, settings["suite"])),
+        "attempts": str(settings["request"]["attempts"]),
+        "reward-mode": settings["reward_mode"],
+        "sandbox": settings["sandbox"],
+        "jobs": jobs,
+    }
+    return [*as_options(asked), *tasks]
+
+
+def show_transfer(found: dict[str, Any]) -> None:
+    """Print an agreement of the best candidate's scores for people: A is the simulation, B the real sandbox."""
+    console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
+    console.print(f"{found['b']['candidate_id']}: A in simulation, B for real")
+    table = Table()
+    for name, justify in (("task", "left"), ("A", "right"), ("B", "right"), ("", "left")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in found["tasks"]:
+        same = row["a_passes"] == row["b_passes"]
+        table.add_row(row["task_id"], f"{row['a']:.4f}", f"{row['b']:.4f}", "" if same else "differ")
+    console.print(table)
+    if found["agreement"] is not None:
+        both = found["confusion"]
+        console.print(
+            f"agreement {found['agreement']:.4f}: pass in both {both['both_pass']}, only in A {both['only_a_passes']}, "
+            f"only in B {both['only_b_passes']}, in neither {both['both_fail']}; gap A - B {found['gap']:+.4f}",
+            soft_wrap=True,
+        )
+    console.print(found["sentence"], soft_wrap=True)
 
 
 @task

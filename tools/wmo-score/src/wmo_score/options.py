@@ -10,9 +10,9 @@ from wmo_contracts.run import RunSettings
 from wmo_contracts.score import RewardMode
 from wmo_kit.errors import Conflict, Usage
 from wmo_population.run_record import recorded_dirs, suite_dir
+from wmo_suites.choice import check_choice
 
 AgentName = Literal["harness", "oracle", "nop"]
-NAMES = {"world-model": "world model", "replay": "replay"}
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,9 @@ def from_flags(flags: Mapping[str, Any]) -> Options:
 def environment_of(options: Options) -> EnvironmentKind:
     """Give the environment that is asked for. Raises Usage for what does not go with it."""
     kind = options.env or "sandbox"
-    if kind == "sandbox":
-        if options.recorded:
-            raise Usage("'--recorded' is for '--env world-model' and '--env replay': name one of them")
-        return kind
-    if options.agent not in (None, "harness"):
+    if kind != "sandbox" and options.agent not in (None, "harness"):
         raise Usage(f"'--agent {options.agent}' works in a real workspace: leave out '--env {kind}'")
-    if kind == "replay" and not options.recorded:
-        raise Usage("a replay answers from recorded episodes alone: name a run or a kept scoring with '--recorded DIR'")
-    if not options.judge:
-        raise Usage(f"a {NAMES[kind]} has no workspace for a verifier: add '--judge'")
+    check_choice(kind, recorded=bool(options.recorded), judged=options.judge)
     return kind
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from wmo_contracts.episode import SandboxMode
+from wmo_contracts.episode import EnvironmentKind, SandboxMode
 from wmo_contracts.harness import HarnessDocument
 from wmo_contracts.run import ProposerSettings
 from wmo_contracts.score import RewardMode
@@ -16,6 +16,7 @@ from wmo_harness.tree_io import read_tree
 from wmo_kit.config import Config, Roles, load_config, models_source
 from wmo_kit.documents import read_document
 from wmo_kit.errors import Usage
+from wmo_suites.recorded import read_recordings
 
 from wmo_state.budget import Budget, read_budget
 
@@ -33,11 +34,11 @@ class Seed:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `init`. None (and no `judge`): not said.
+    """The options of `init`. None (and no `recorded`, no `judge`): not said.
 
-    A role that the user's configuration does not name has its default.
-    `suite` is the suite's folder, `suite_name` the same relative to the run, as the record has it. `models_source` says
-    what to change for other models.
+    A role that the user's configuration does not name has its default. `suite` is the suite's folder, `suite_name` the
+    same relative to the run, as the record has it; `recorded` are the folders of recorded episodes likewise, and
+    `recorded_hash` is that of what was read there. `models_source` says what to change for other models.
     """
 
     seed: Seed | None
@@ -49,6 +50,9 @@ class Asked:
     iterations: int | None
     reward_mode: RewardMode | None
     sandbox: SandboxMode | None
+    environment: EnvironmentKind | None
+    recorded: tuple[str, ...]
+    recorded_hash: str
     judge: bool
     proposer: ProposerSettings | None
     max_rejections: Limit | None
@@ -68,6 +72,8 @@ def ask(
     holdout: str | None,
     reward_mode: str | None,
     sandbox: str | None,
+    env: str | None,
+    recorded: tuple[Path, ...],
     judge: bool,
     proposer: str | None,
     argv: tuple[str, ...],
@@ -85,8 +91,11 @@ def ask(
         holdout=None if holdout is None else _task_ids("--holdout", holdout),
         attempts=attempts,
         iterations=slots,
-        reward_mode=cast("RewardMode | None", reward_mode),  # click has checked both against their choices
+        reward_mode=cast("RewardMode | None", reward_mode),  # click has checked them against their choices
         sandbox=cast("SandboxMode | None", sandbox),
+        environment=cast("EnvironmentKind | None", env),
+        recorded=tuple(os.path.relpath(folder.resolve(), run.resolve()) for folder in recorded),
+        recorded_hash=read_recordings(recorded).digest,
         judge=judge,
         proposer=_proposer(proposer, argv),
         max_rejections=None if max_rejections is None else _limit(max_rejections),

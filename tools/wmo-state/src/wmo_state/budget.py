@@ -39,6 +39,8 @@ def check_prices_known(settings: RunSettings) -> None:
     models = {"worker": settings.worker, "proposer": settings.proposer_model}
     if settings.proposer.kind != "pi":
         del models["proposer"]
+    if settings.world is not None:
+        models["world"] = settings.world
     if settings.judge is not None:
         models["judge"] = settings.judge
     for role, model in models.items():

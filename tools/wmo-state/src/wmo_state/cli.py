@@ -28,6 +28,18 @@ def command() -> None:
 @click.option("--holdout", metavar="A,B", help="Tasks that no proposer sees; seed and best are scored on them last.")
 @click.option("--reward-mode", type=click.Choice(["raw", "positive-binary"]), help="What passes. Default: raw.")
 @click.option("--sandbox", type=click.Choice(["bwrap", "none"]), help="Where the agent acts. Default: bwrap.")
+@click.option(
+    "--env",
+    type=click.Choice(["sandbox", "world-model", "replay"]),
+    help="What answers the agent's tools. Default: sandbox. The others need --judge.",
+)
+@click.option(
+    "--recorded",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A run or kept scoring with real trials, for --env world-model or replay; may be repeated.",
+)
 @click.option("--judge", is_flag=True, help="A judge model decides, by each task's gold.toml, not the verifiers.")
 @click.option("--proposer", type=click.Choice(["pi", "command"]), help="Who proposes. Default: pi.")
 @click.option(
@@ -51,6 +63,8 @@ def init(  # noqa: PLR0917  one parameter an option
     holdout: str | None,
     reward_mode: str | None,
     sandbox: str | None,
+    env: str | None,
+    recorded: tuple[Path, ...],
     judge: bool,
     proposer: str | None,
     max_rejections: str | None,
@@ -79,6 +93,8 @@ def init(  # noqa: PLR0917  one parameter an option
         holdout=holdout,
         reward_mode=reward_mode,
         sandbox=sandbox,
+        env=env,
+        recorded=recorded,
         judge=judge,
         proposer=proposer,
         argv=argv,
@@ -152,6 +168,19 @@ def best(run: Path) -> None:
     from wmo_state.show import run_best
 
     run_best(run)
+
+
+@command.command()
+@run_argument
+@click.option("--slot", type=click.IntRange(min=0), help="Which slot; 0 is the seed. Default: the best one.")
+def scores(run: Path, slot: int | None) -> None:
+    """Print the scores of a slot (wmo.score/1); exit 1 where it has none.
+
+    Example: wmo-score --agreement simulated.json real.json, where real.json is what 'wmo-state scores RUN' prints
+    """
+    from wmo_state.show import run_scores
+
+    run_scores(run, slot)
 
 
 main = entry(command, goes_on=lambda _: True)

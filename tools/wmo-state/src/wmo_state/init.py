@@ -22,7 +22,7 @@ from wmo_state.new_run import check_new
 from wmo_state.settings import adopted_settings, fresh_settings, reconcile
 
 LIMITS = ("max_consecutive_rejections", "max_cost", "max_tokens")
-ROLES = {"worker": "worker", "proposer_model": "proposer", "judge": "judge"}
+ROLES = {"worker": "worker", "proposer_model": "proposer", "world": "world", "judge": "judge"}
 """The settings that may change besides the number of slots: limits, and models by their prices."""
 
 

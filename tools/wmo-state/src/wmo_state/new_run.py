@@ -26,6 +26,8 @@ def check_new(settings: RunSettings, asked: Asked, log: Log) -> None:
     needed = [settings.worker]
     if settings.iterations > 0 and settings.proposer.kind == "pi":
         needed.append(settings.proposer_model)
+    if settings.world is not None:
+        needed.append(settings.world)
     if settings.judge is not None:
         needed.append(settings.judge)
     for problem in dict.fromkeys(problem for model in needed for problem in _missing_keys(model)):

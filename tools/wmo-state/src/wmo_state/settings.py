@@ -9,6 +9,7 @@ from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_kit.config import Roles
 from wmo_kit.errors import Conflict, Usage
+from wmo_suites.choice import check_choice
 
 from wmo_state.asked import Asked, Limit, Seed
 from wmo_state.budget import check_prices_known, with_new_prices, without_prices
@@ -18,7 +19,7 @@ REMEDY = "leave the option out, or use a new run directory"
 
 
 def fresh_settings(asked: Asked, task_ids: tuple[str, ...]) -> RunSettings:
-    """Give the settings of a new run over the chosen tasks. Raises Usage for a missing option, BadHarness."""
+    """Give the settings of a new run over the chosen tasks. Raises Usage for missing or odd options, BadHarness."""
     if asked.seed is None:
         raise Usage("a new run needs --seed, --suite and --slots")
     request = ScoreRequest(task_ids=task_ids, attempts=asked.attempts or DEFAULT_ATTEMPTS)
@@ -48,6 +49,8 @@ def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
     grown: dict[str, Any] = asked.budget.over(recorded.model_dump())
     grown["worker"] = with_new_prices(recorded.worker, asked.roles.worker.settings())
     grown["proposer_model"] = with_new_prices(recorded.proposer_model, asked.roles.proposer.settings())
+    if recorded.world is not None:
+        grown["world"] = with_new_prices(recorded.world, asked.roles.world.settings())
     if recorded.judge is not None:
         grown["judge"] = with_new_prices(recorded.judge, asked.roles.judge.settings())
     if asked.iterations is not None:
@@ -95,6 +98,10 @@ def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str
         yield "--reward-mode", recorded.reward_mode, asked.reward_mode
     if asked.sandbox is not None and asked.sandbox != recorded.sandbox:
         yield "--sandbox", recorded.sandbox, asked.sandbox
+    if asked.environment is not None and asked.environment != recorded.environment:
+        yield "--env", recorded.environment, asked.environment
+    if asked.recorded and (asked.recorded, asked.recorded_hash) != (recorded.recorded, recorded.recorded_hash):
+        yield "--recorded", _show_recorded(recorded), _show_recorded(asked)
     if asked.judge and recorded.judge is None:
         yield "--judge", "the tasks' verifiers", "a judge"
     if asked.proposer is not None and asked.proposer != recorded.proposer:
@@ -108,6 +115,8 @@ def _model_differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[st
         ("worker", recorded.worker, asked.roles.worker.settings(), unsaid.worker.settings()),
         ("proposer", recorded.proposer_model, asked.roles.proposer.settings(), unsaid.proposer.settings()),
     ]
+    if recorded.world is not None:
+        models.append(("world", recorded.world, asked.roles.world.settings(), unsaid.world.settings()))
     if recorded.judge is not None:
         models.append(("judge", recorded.judge, asked.roles.judge.settings(), unsaid.judge.settings()))
     for role, was, wanted, default in models:
@@ -119,6 +128,10 @@ def _show(proposer: ProposerSettings) -> str:
     return " ".join([proposer.kind, *proposer.argv])
 
 
+def _show_recorded(one: RunSettings | Asked) -> str:
+    return f"{', '.join(one.recorded) or 'nothing'}, episodes {one.recorded_hash or 'none'}"
+
+
 def _show_model(model: ModelSettings) -> str:
     return "; then ".join(f"{one.model} at {one.base_url}, key in {one.api_key_env}" for one in model.endpoints)
 
@@ -126,6 +139,8 @@ def _show_model(model: ModelSettings) -> str:
 def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: RewardMode) -> RunSettings:
     if asked.suite_name is None or asked.iterations is None:
         raise Usage("a run without a record needs --suite and --slots")
+    environment = asked.environment or "sandbox"
+    check_choice(environment, recorded=bool(asked.recorded), judged=asked.judge)
     settings = RunSettings(
         seed=seed.name,
         seed_tree_hash=tree_hash(seed.tree),
@@ -139,6 +154,10 @@ def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: Rewa
         proposer=asked.proposer or ProposerSettings(),
         worker=asked.roles.worker.settings(),
         proposer_model=asked.roles.proposer.settings(),
+        environment=environment,
+        recorded=asked.recorded,
+        recorded_hash=asked.recorded_hash,
+        world=asked.roles.world.settings() if environment == "world-model" else None,
         judge=asked.roles.judge.settings() if asked.judge else None,
         max_consecutive_rejections=_recorded_limit(asked.max_rejections),
         **asked.budget.over({}),
