@@ -105,6 +105,16 @@ def test_the_key_variables_name_changes_no_hash():
     assert other.request_hash == CONDITIONS.request_hash
 
 
+def test_a_judge_is_part_of_the_request_and_without_one_old_hashes_stay():
+    assert CONDITIONS.request_hash == "0c7f45975e748071d5a4809ca6d36ed2", "cells of earlier versions would run again"
+    judged = replace(CONDITIONS, judge=WORKER.model_copy(update={"model": "offline-judge"}))
+    assert judged.request_hash != CONDITIONS.request_hash
+    assert replace(judged, judge=WORKER).request_hash != judged.request_hash
+    kept = cell(Trial("ant", 1))
+    assert make_plan(replace(SUBJECT, conditions=judged), {Trial("ant", 1): kept}).outdated == {
+        Trial("ant", 1): "the request changed"}  # fmt: skip
+
+
 def test_report_is_sorted_and_scores_by_task():
     cells = all_cells()
     cells[Trial("ant", 2)] = cell(Trial("ant", 2), 0.5)
