@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 from wmo_kit.cli import entry
-from wmo_kit.errors import WmoError
+from wmo_kit.errors import Usage, WmoError
 from wmo_kit.stopping import deferred_signals
 
 from local_model.served import served
@@ -24,6 +24,8 @@ PYTHON = Path(".local-model/bin/python")
 SUITE = Path("suites/starter")
 MODEL = "smollm2-135m-instruct"
 TASKS = ("fix-script", "permissions", "write-program")
+SERVER_LOG = "server.log"
+"""Also tells that a folder is ours to replace."""
 LIMITS = {"max_turns": 8, "max_output_tokens": 512}
 """The seed's own are 20 and 4096: at this model's speed, minutes of babble for each reply."""
 
@@ -44,23 +46,13 @@ class ToolFailed(WmoError):
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="The server's.")
 def main(tasks: Sequence[str], keep: Path, context: int, threads: int) -> None:
     """Play episodes of the pi seed with the small local model; exit 0 where each one ended with a typed reason."""
-    if (keep / "trials").is_dir():
-        shutil.rmtree(keep)
-    keep.mkdir(parents=True, exist_ok=True)
+    make_room(keep)
     harness = keep / "harness.json"
     harness.write_text(seed(keep / "harness", LIMITS), "utf-8")
     key = secrets.token_urlsafe(16)
-    server = [
-        str(PYTHON),
-        str(HERE / "server.py"),
-        "--model",
-        MODEL,
-        "--key",
-        key,
-        f"--context={context}",
-        f"--threads={threads}",
-    ]
-    with served(server, keep / "server.log") as url:
+    sizes = [f"--context={context}", f"--threads={threads}"]
+    server = [str(PYTHON), str(HERE / "server.py"), "--model", MODEL, "--key", key, *sizes]
+    with served(server, keep / SERVER_LOG) as url:
         print(f"serving '{MODEL}' at {url}", file=sys.stderr)
         model = {"WMO_BASE_URL": url, "WMO_MODEL": MODEL, "WMO_API_KEY": key}
         named = [word for task in tasks for word in ("--task", task)]
@@ -70,6 +62,16 @@ def main(tasks: Sequence[str], keep: Path, context: int, threads: int) -> None:
     show(episodes, keep)
     if code != 0 or len(episodes) != len(tasks) or any(one.stop_reason == NO_RESULT for one in episodes):
         raise ToolFailed("wmo-score", code or 1)
+
+
+def make_room(keep: Path) -> None:
+    """Make a folder with an empty server log, in place of an earlier call's. Raises Usage for one that is not ours."""
+    if keep.exists() and any(keep.iterdir()):
+        if not (keep / SERVER_LOG).exists():
+            raise Usage(f"'{keep}' holds something else: name another folder with '--keep'")
+        shutil.rmtree(keep)
+    keep.mkdir(parents=True, exist_ok=True)
+    (keep / SERVER_LOG).touch()
 
 
 def seed(folder: Path, limits: Mapping[str, int]) -> str:

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from wmo_kit.errors import Missing
+from wmo_kit.errors import Missing, Usage
 
-from local_model.__main__ import seed
+from local_model.__main__ import SERVER_LOG, make_room, seed
 from local_model.served import served
 from local_model.summary import NO_RESULT, read_episodes
 
@@ -67,6 +67,18 @@ def test_a_server_that_does_not_start_is_missing_and_its_words_are_kept(tmp_path
     ):
         pass
     assert log.read_text() == "no memory\n"
+
+
+def test_only_a_folder_of_an_earlier_call_is_replaced(tmp_path):
+    keep = tmp_path / "new/keep"
+    make_room(keep)
+    (keep / "mine").touch()
+    make_room(keep)
+    assert list(keep.iterdir()) == [keep / SERVER_LOG]
+    (keep / SERVER_LOG).rename(keep / "mine")
+    with pytest.raises(Usage, match="holds something else"):
+        make_room(keep)
+    assert (keep / "mine").exists()
 
 
 def test_the_seed_has_other_limits_and_is_read_back_from_an_episode(tmp_path):
