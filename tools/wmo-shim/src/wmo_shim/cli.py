@@ -40,7 +40,7 @@ Examples:
 @click.option(
     "--tools",
     type=click.Choice(["real", "recorded"]),
-    help="With --replay: run the agent's tool calls in a sandbox (real, the default), or answer them from the record.",
+    help="With --replay: run tool calls in a sandbox (real, the default where they were), or answer from the record.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Port on loopback.")
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
@@ -64,7 +64,8 @@ def shim(
     COMMAND is the agent. It runs in a folder made for it, which holds the harness and what plays it (entry.ts for
     pi-node, kit_python for kit-python), node or Python first on its PATH, and PI_SHIM_URL and PI_SHIM_TOKEN in its
     environment. Without COMMAND, one line says where the shim
-    is, and it serves until somebody posts to /done (or Ctrl-C). The tools act on a copy of the task's workspace.
+    is, and it serves until somebody posts to /done (or Ctrl-C). The tools act on a copy of the task's workspace, or are
+    answered by the world model (role world) or the recorded episodes that the document names.
 
     With --replay, no model is asked: the trial's replies are served in order for as long as the harness asks what it
     asked then; at the first other request the episode ends as provider_error. The result's `replay`, and a line on
@@ -75,7 +76,7 @@ def shim(
     if trial is not None:
         from wmo_shim.replay import play_again
 
-        play_again(log, trial, source, real_tools=tools != "recorded", port=port, vendor=vendor, command=agent)
+        play_again(log, trial, source, tools=tools, port=port, vendor=vendor, command=agent)
         return
     if source is not None or tools is not None:
         raise Usage("'--source' and '--tools' go with '--replay': an episode document names its own")

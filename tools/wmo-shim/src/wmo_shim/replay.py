@@ -14,14 +14,14 @@ from wmo_episode.runtimes import runtime_for, vendored_runtime
 from wmo_harness.surfaces import parse_tree
 from wmo_kit.config import load_config
 from wmo_kit.documents import emit, read_json_part
-from wmo_kit.errors import Missing, Negative
+from wmo_kit.errors import Missing, Negative, Usage
 from wmo_kit.log import Log
 from wmo_kit.stopping import deferred_signals
 from wmo_models.recording import EXCHANGES
 from wmo_models.replay import ReplayProvider
 from wmo_suites.environment import Environment
 
-from wmo_shim.work import open_sandbox
+from wmo_shim.environments import open_sandbox
 
 EPISODE, RESULT = "episode.json", "wmo-run.json"
 
@@ -40,18 +40,20 @@ def play_again(
     trial: Path,
     source: Path | None,
     *,
-    real_tools: bool,
+    tools: str | None,
     port: int,
     vendor: Path | None,
     command: Sequence[str],
 ) -> None:
     """Play the trial in the folder `trial` again and print its result; `source` is a harness in place of its own.
 
-    Tool calls are run, or answered from the record. Without `command`, the harness's own agent plays. Raises Negative,
-    after the result, where anything but timings is not as recorded; BadDocument, Missing, OSError, and what the sandbox
+    `tools` "real" runs the tool calls, "recorded" answers them from the record; None is real where they were real then.
+    Without `command`, the harness's own agent plays. Raises Negative, after the result, where anything but timings is
+    not as recorded; Usage for real tools where there were none; BadDocument, Missing, OSError, and what the sandbox
     raises by failing itself.
     """
     record = _read(trial, source)
+    real_tools = _real_tools(record, tools)
     provider = ReplayProvider(record.exchanges)
     document, files = record.episode.document, record.episode.files
     configured = load_config(flags={"vendor": vendor}).vendor
@@ -83,6 +85,16 @@ def _read(trial: Path, source: Path | None) -> Record:
     exchanges = read_json_part(trial / EXCHANGES, ExchangesDocument)
     result = read_json_part(trial / RESULT, EpisodeResult)
     return Record(read_episode(str(trial / EPISODE), source), exchanges, result)
+
+
+def _real_tools(record: Record, asked: str | None) -> bool:
+    """Say whether tool calls are to be run. Raises Usage where they are wanted and were never real."""
+    kind = record.episode.document.environment.kind
+    if kind == "sandbox":
+        return asked != "recorded"
+    if asked == "real":
+        raise Usage(f"'--tools real' needs a workspace, and this trial had none ('{kind}'): leave it out")
+    return False
 
 
 @contextmanager

@@ -1,8 +1,6 @@
-"""One episode from its document: opens model and sandbox, runs the agent or waits for one, gives the result."""
+"""One episode from its document: opens model and environment, runs the agent or waits for one, gives the result."""
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,18 +19,15 @@ from wmo_kit.errors import Conflict
 from wmo_kit.log import Log
 from wmo_kit.stopping import Stop, deferred_signals
 from wmo_models.endpoint import open_provider
-from wmo_suites.box import Bind
-from wmo_suites.limits import SandboxLimits
-from wmo_suites.sandbox import Sandbox
-from wmo_suites.task import load_task
-from wmo_suites.verifier import shared_binds
-from wmo_suites.workspace import copy_workspace, remove_workspace
+from wmo_suites.environment import Environment
+
+from wmo_shim.environments import open_environment
 
 
 def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequence[str]) -> None:
     """Play the episode of the document `episode` and print its result; after a signal, what there is of it.
 
-    Raises BadDocument, Conflict, Missing, OSError, and whatever sandbox or model client raise by failing themselves.
+    Raises BadDocument, Conflict, Missing, OSError, and what environment or model client raise by failing themselves.
     """
     config = load_config(flags={"vendor": vendor})
     found = read_episode(episode)
@@ -42,20 +37,20 @@ def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequen
     with (
         open_provider(config, found.document.model.role, log) as provider,
         deferred_signals() as stop,
-        open_sandbox(found) as sandbox,
+        open_environment(found, config, log) as environment,
     ):
         if command:
             agent = runtime_for(found.document, found.files, provider, vendored, port=port)
-            _play(replace(agent, model_answers=provider.answers), found, sandbox, command, stop)
+            _play(replace(agent, model_answers=provider.answers), found, environment, command, stop)
         else:
-            _serve(log, Session(_brief(found.document), provider, sandbox), port, stop)
+            _serve(log, Session(_brief(found.document), provider, environment), port, stop)
 
 
-def _play(agent: Runtime, episode: Episode, sandbox: Sandbox, command: Sequence[str], stop: Stop) -> None:
+def _play(agent: Runtime, episode: Episode, environment: Environment, command: Sequence[str], stop: Stop) -> None:
     task = episode.document.task
     try:
-        with stop.calling(sandbox.close):
-            emit(agent.run(task.id, task.instruction, sandbox, command=command, cancel=stop.event))
+        with stop.calling(environment.close):
+            emit(agent.run(task.id, task.instruction, environment, command=command, cancel=stop.event))
     except EpisodeCancelled as cancelled:
         emit(cancelled.partial)
         raise
@@ -69,30 +64,6 @@ def _check_model(document: EpisodeDocument, config: Config) -> None:
             f"the episode is for the model '{wanted}', but the role '{role}' is '{configured}' here: "
             "change WMO_MODEL or wmo.toml, or the document's model.name"
         )
-
-
-@contextmanager
-def open_sandbox(episode: Episode) -> Iterator[Sandbox]:
-    """Open a sandbox over a copy of the task's workspace, an empty one where the document names no task folder.
-
-    The agent sees in it what it sees when wmo-score plays the task. Raises BadDocument, Missing, OSError.
-    """
-    ref = episode.document.environment
-    scratch = Path(tempfile.mkdtemp(prefix="wmo-shim-"))
-    try:
-        workspace, limits = scratch / "app", SandboxLimits()
-        binds: tuple[Bind, ...] = ()
-        if episode.task_path is None:
-            workspace.mkdir()
-        else:
-            task = load_task(episode.task_path)
-            copy_workspace(task, workspace)
-            limits, binds = task.limits, shared_binds(task, scratch, scratch)
-        limits = replace(limits, command_timeout_s=ref.command_timeout_s, output_cap_bytes=ref.output_cap_bytes)
-        with Sandbox(workspace, binds=binds, limits=limits, mode=ref.mode) as sandbox:
-            yield sandbox
-    finally:
-        remove_workspace(scratch)
 
 
 def _brief(document: EpisodeDocument) -> Brief:
