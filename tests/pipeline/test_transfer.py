@@ -61,25 +61,25 @@ def test_a_slots_scores_are_a_document(shell, real):
     assert (none.returncode, none.stdout, "slot 7 of" in none.stderr) == (1, "", True)
 
 
-def test_a_run_made_in_simulation_is_scored_for_real_and_leaks_nothing(shell, real, tmp_path):
-    run = tmp_path / "run"
-    line = f"wmo-state init {run} --seed pi --suite suites/starter --tasks permissions --holdout fix-script --slots 0"
-    made = shell(
-        f"{line} --env world-model --judge --recorded {real} && wmo-score --run {run} && wmo-score --run {run}"
-    )
+def test_a_run_made_in_simulation_is_scored_for_real_and_leaks_nothing(shell, tmp_path):
+    run, kept = tmp_path / "run", tmp_path / "kept"
+    recorded = shell(f"wmo-vendor tree | wmo-score - --suite suites/starter --task fix-script --keep {kept}")
+    assert recorded.returncode == 0, recorded.stderr
+    line = f"wmo-state init {run} --seed pi --suite suites/starter --tasks csv-repair --holdout fix-script --slots 0"
+    score = f"wmo-score --run {run}"
+    made = shell(f"{line} --env world-model --judge --recorded {kept} && {score} && {score}")
     assert made.returncode == 0, made.stderr
-    worlds = {path.parts[-5]: path.read_text() for path in run.rglob("world-exchanges.json")}
     shown, hidden = (
-        "".join(path.read_text() for path in (run / name).rglob("*.json")) for name in ("candidates", "holdout")
+        "".join(path.read_text() for path in (run / name).rglob("world-exchanges.json"))
+        for name in ("candidates", "holdout")
     )
-    assert "fix-script" in hidden and worlds
-    assert "fix-script" not in shown  # though it is recorded, and its steps would be the nearest examples
+    assert '"content": ' in shown and "collect.sh" in hidden
+    assert "collect.sh" not in shown  # though nothing else is recorded that could be an example
 
     done = shell(f"invoke transfer --run {run}")
     assert done.returncode == 0, done.stderr
     assert environments(run / "transfer/real") == {"sandbox"}
-    assert read(run, "simulated-seed")["report"] == json.loads(
-        (run / "candidates/candidate-0000/report.json").read_text()
-    )
-    assert [row["task_id"] for row in read(run, "agreement")["tasks"]] == ["permissions"]
+    report = json.loads((run / "candidates/candidate-0000/report.json").read_text())
+    assert read(run, "simulated-seed")["report"] == report
+    assert [row["task_id"] for row in read(run, "agreement")["tasks"]] == ["csv-repair"]
     assert "there is no gain in A that could carry over" in done.stdout
