@@ -176,7 +176,7 @@ def best(run: Path) -> None:
 def scores(run: Path, slot: int | None) -> None:
     """Print the scores of a slot (wmo.score/1); exit 1 where it has none.
 
-    Example: wmo-score --agreement simulated.json real.json, where real.json is what 'wmo-state scores RUN' prints
+    Example: wmo-state scores runs/demo | wmo-score --agreement simulated.json -
     """
     from wmo_state.show import run_scores
 
