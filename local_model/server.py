@@ -7,6 +7,7 @@ input is closed: so it ends with whoever started it, however that ends. llama.cp
 import argparse
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def serve(model: str, key: str, context: int, threads: int) -> None:
     server = xllamacpp.Server(params)
     print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
     sys.stdin.read()
-    del server  # stops its threads; the interpreter's own end would not wait for them
+    os._exit(0)  # at once: the server's own end waits for the prompt that it is reading, for many seconds
 
 
 def main() -> None:
