@@ -152,6 +152,8 @@ def test_a_run_in_a_world_model_is_told_apart_and_held_to_its_recorded_episodes(
     assert shell(f"wmo-state verify {run}").returncode == 0
     table = shell(f"invoke -r {root} status --run {run}").stdout
     assert "environment: world model (predicted)" in table
+    (trial(run / "candidates", "candidate-0000") / "world-exchanges.json").write_text("{")
+    assert "world-exchanges.json" in shell(f"wmo-state verify {run}").stderr
     for options in ("--env replay", "--env sandbox"):
         assert shell(f"wmo-state init {run} {options}").returncode == 78
         assert shell(f"wmo-score --run {run} --dry-run {options}").returncode == 78

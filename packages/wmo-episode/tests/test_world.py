@@ -12,6 +12,7 @@ from wmo_episode.replay import RecordedTools, compare
 from wmo_episode.session import HostFailed
 from wmo_episode.world import PlayedWorld
 from wmo_kit.errors import Missing, Transient
+from wmo_models.deadline import Deadline
 from wmo_models.provider import ProviderError
 from wmo_models.recording import RecordingProvider
 from wmo_models.replay import ReplayProvider
@@ -102,10 +103,14 @@ def test_a_worlds_failed_tries_take_none_of_the_agents_time(make_session):
 def test_a_world_that_outlasts_the_grace_is_no_result_of_the_agents(make_session):
     begun, release = threading.Event(), threading.Event()
 
+    exchanges = []
+
     class Hanging:
         def complete(self, _request):
-            begun.set()
-            release.wait(30)
+            with Deadline(60) as exchange:
+                exchanges.append(exchange)
+                begun.set()
+                release.wait(30)
             return predicts("late", "")
 
     session = make_session(place=PlayedWorld(Hanging(), "a-task", "Do it.", RecordedSteps([])))
@@ -123,4 +128,5 @@ def test_a_world_that_outlasts_the_grace_is_no_result_of_the_agents(make_session
     assert time.monotonic() - started < 10
     assert type(session.failure) is Transient
     assert "had not answered" in str(session.failure)
+    assert exchanges[0].hung_up
     release.set()

@@ -203,3 +203,6 @@ def test_closing_ends_a_call_that_waits_for_the_model():
     assert time.monotonic() - started < 10
     place.close()
     release.set()
+    for _ in range(3):
+        with pytest.raises(Transient, match="had not answered"):
+            place.execute(bash("again"))

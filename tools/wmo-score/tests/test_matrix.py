@@ -115,6 +115,34 @@ def test_a_judge_is_part_of_the_request_and_without_one_old_hashes_stay():
         Trial("ant", 1): "the request changed"}  # fmt: skip
 
 
+def test_old_cells_stay_valid_where_the_environment_is_real():
+    assert (
+        CONDITIONS.request_hash == "0c7f45975e748071d5a4809ca6d36ed2"
+    )  # as it was before there were other environments
+
+
+def test_another_environment_other_recorded_episodes_or_another_world_are_another_request():
+    world = WORKER.model_copy(update={"model": "offline-world"})
+    one = replace(CONDITIONS, environment="world-model", recorded_hash="r", world=world)
+    other = [
+        CONDITIONS,
+        replace(one, environment="replay", world=None),
+        replace(one, recorded_hash="s"),
+        replace(one, world=world.model_copy(update={"model": "mine"})),
+    ]
+    assert len({conditions.request_hash for conditions in [one, *other]}) == 5
+    key = replace(one, world=world.model_copy(update={"api_key_env": "MY_KEY"}))
+    assert key.request_hash == one.request_hash
+
+
+@pytest.mark.parametrize("role", ["worker", "judge", "world"])
+def test_one_offline_model_makes_a_simulation(role):
+    real = WORKER.model_copy(update={"base_url": "http://real/v1", "model": "mine"})
+    conditions = replace(CONDITIONS, worker=real, judge=real, world=real)
+    assert not conditions.simulated
+    assert replace(conditions, **{role: WORKER}).simulated
+
+
 def test_report_is_sorted_and_scores_by_task():
     cells = all_cells()
     cells[Trial("ant", 2)] = cell(Trial("ant", 2), 0.5)

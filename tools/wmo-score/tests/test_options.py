@@ -47,6 +47,16 @@ def test_a_conflict_names_both_values(options, said, recorded):
         refuse_conflicts(Options(**options), Path("/run"), RECORD)
 
 
+def test_another_environment_or_other_recorded_episodes_than_the_records_are_conflicts(tmp_path):
+    record = RECORD.model_copy(update={"environment": "replay", "recorded": ("../kept",)})
+    run = tmp_path / "run"
+    refuse_conflicts(Options(env="replay", recorded=(tmp_path / "kept",)), run, record)
+    with pytest.raises(Conflict, match="'--env' says 'world-model', but the run's record 'replay'"):
+        refuse_conflicts(Options(env="world-model"), run, record)
+    with pytest.raises(Conflict, match=f"'--recorded' says '{tmp_path}/other', but the run's record '{tmp_path}/kept'"):
+        refuse_conflicts(Options(recorded=(tmp_path / "other",)), run, record)
+
+
 @pytest.mark.parametrize("options", [{"keep": Path("k")}, {"agent": "oracle"}])
 def test_a_run_is_scored_in_its_own_way(options):
     with pytest.raises(Usage, match="leave out '--keep' and '--agent'"):

@@ -19,6 +19,7 @@ from wmo_suites.world_reply import BadReply, Prediction, read_prediction
 
 TRIES = 3
 """How often one call is asked for: a model that gives no valid JSON three times will not the fourth time either."""
+NOT_ANSWERED = "the world model had not answered when the episode was over"
 CONTENT_CHARACTERS = 30_000
 """The sandbox's cap on an observation."""
 
@@ -50,6 +51,7 @@ class WorldModel:
     def __init__(self, model: Completer, task_id: str, instruction: str, recorded: RecordedSteps) -> None:
         self._model, self._task_id, self._instruction, self._recorded = model, task_id, instruction, recorded
         self._turn = threading.Lock()
+        self._closed = threading.Event()
         self._answers: SimpleQueue[Future[ChatReply] | None] = SimpleQueue()
         self._told = _Told()
 
@@ -87,6 +89,7 @@ class WorldModel:
 
     def close(self) -> None:
         """Wait for the model no longer: a call in progress raises."""
+        self._closed.set()
         self._answers.put(None)
 
     def _predict(self, request: ChatRequest, action: Action) -> Prediction:
@@ -105,6 +108,8 @@ class WorldModel:
 
     def _ask(self, request: ChatRequest) -> ChatReply:
         """Ask in a thread of its own, so that `close` ends the wait: a completion itself cannot be called off."""
+        if self._closed.is_set():
+            raise Transient(NOT_ANSWERED)
         answer: Future[ChatReply] = Future()
         context = contextvars.copy_context()  # who listens to the model's troubles does so in this thread
 
@@ -118,6 +123,5 @@ class WorldModel:
         threading.Thread(target=ask, name="world-model", daemon=True).start()
         first = self._answers.get()
         if first is None:
-            self._answers.put(None)  # for whoever asks next
-            raise Transient("the world model had not answered when the episode was over")
+            raise Transient(NOT_ANSWERED)
         return first.result()
