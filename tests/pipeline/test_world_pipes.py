@@ -52,7 +52,8 @@ def test_the_harness_that_was_recorded_sees_what_it_saw_then(place, kind, task):
     assert len(seen(real)) > 1
     environment = document(predicted / "episode.json")["environment"]
     assert (environment["kind"], environment["recorded"]) == (kind, ["../../../../kept"])
-    assert document(place / f"{kind}.json")["simulated"] is True
+    told = document(place / f"{kind}.json")
+    assert (told["simulated"], told["environment"]) == (True, kind)
 
 
 def test_a_world_model_leaves_its_notes_exchanges_and_usage(place):

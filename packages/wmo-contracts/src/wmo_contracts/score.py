@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from wmo_contracts.base import Document, Part
-from wmo_contracts.episode import Usage
+from wmo_contracts.episode import EnvironmentKind, Usage
 
 RewardMode = Literal["raw", "positive-binary"]
 NOTE_LIMIT = 2000
@@ -98,7 +98,10 @@ class ScoreReport(Part):
 
 
 class ScoreDocument(Document):
-    """`wmo.score/1`: what wmo-score prints. `simulated` is true where the offline model played the worker."""
+    """`wmo.score/1`: what wmo-score prints. `simulated` is true where the offline model played any part in it.
+
+    `environment` is what the trials acted in: the scores are predictions where it is not a sandbox.
+    """
 
     SCHEMA: ClassVar[str] = "wmo.score/1"
 
@@ -106,6 +109,7 @@ class ScoreDocument(Document):
     score: float
     pass_rate: float
     simulated: bool
+    environment: EnvironmentKind = "sandbox"
     report: ScoreReport
 
 

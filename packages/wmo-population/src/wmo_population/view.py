@@ -101,6 +101,7 @@ def scores_of(run_dir: Path, slot: int | None) -> ScoreDocument:
         score=candidate.score,
         pass_rate=candidate.report.pass_rate,
         simulated=settings is not None and settings.simulated,
+        environment="sandbox" if settings is None else settings.environment,
         report=candidate.report,
     )
 

@@ -81,7 +81,7 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         report = score(
             runner, options.jobs or default_jobs(), Voice(log, contender.name, keeps=options.keep is not None)
         )
-    return score_document(contender.name, report, simulated=conditions.simulated)
+    return score_document(contender.name, report, simulated=conditions.simulated, environment=kind)
 
 
 def chosen_tasks(options: Options) -> Sequence[Task]:

@@ -78,7 +78,7 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
             seconds=round(time.monotonic() - started, 3),
             usage=usage.model_dump(),
         )
-        return score_document(due.candidate_id, report, simulated=run.settings.simulated)
+        return _document(due.candidate_id, report, run.settings)
 
 
 def _score_held_out(log: Log, run: RecordedRun, options: Options) -> ScoreDocument:
@@ -103,7 +103,12 @@ def _score_held_out(log: Log, run: RecordedRun, options: Options) -> ScoreDocume
         seconds=round(time.monotonic() - started, 3),
         usage=usage.model_dump(),
     )
-    return score_document(due.candidate_id, report, simulated=run.settings.simulated)
+    return _document(due.candidate_id, report, run.settings)
+
+
+def _document(candidate_id: str, report: ScoreReport, settings: RunSettings) -> ScoreDocument:
+    simulated, environment = settings.simulated, settings.environment
+    return score_document(candidate_id, report, simulated=simulated, environment=environment)
 
 
 @contextmanager

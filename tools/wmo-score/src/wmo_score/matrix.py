@@ -199,12 +199,15 @@ def make_report(subject: Subject, cells: Mapping[Trial, CellDocument]) -> ScoreR
     )
 
 
-def score_document(candidate_id: str, report: ScoreReport, *, simulated: bool) -> ScoreDocument:
-    """Wrap a report for stdout. `simulated` is true where the offline model played the worker."""
+def score_document(
+    candidate_id: str, report: ScoreReport, *, simulated: bool, environment: EnvironmentKind = "sandbox"
+) -> ScoreDocument:
+    """Wrap a report for stdout. `simulated` and `environment` as in the document."""
     return ScoreDocument(
         candidate_id=candidate_id,
         score=report.score,
         pass_rate=report.pass_rate,
         simulated=simulated,
+        environment=environment,
         report=report,
     )
