@@ -46,6 +46,13 @@ def test_a_step_that_many_attempts_share_is_one_example_and_ties_keep_their_orde
     assert contents(RecordedSteps([]).nearest("t", [], bash("cat"), 10)) == []
 
 
+def test_what_came_back_otherwise_after_other_calls_is_ranked_by_these():
+    twice = [episode("t", (bash("cat f"), f"v{number}"), (bash("./next"), "")) for number in range(3)]
+    late = episode("t", (bash("make"), ""), (bash("cat f"), "made"))
+    found = RecordedSteps([*twice, late]).nearest("t", [call_key(bash("make"))], bash("cat f"), 5)
+    assert contents(found) == ["made", "v0", "v1", "v2", ""]
+
+
 def test_words_alone_do_not_make_a_call_the_same():
     found = RecordedSteps([episode("t", (bash("a > b"), "x"))]).nearest("t", [], bash("a < b"), 1)
     assert [example.same_call for example in found] == [False]

@@ -4,7 +4,7 @@ import pytest
 from wmo_contracts.run import ModelSettings, RunSettings
 from wmo_contracts.score import ScoreRequest
 from wmo_kit.errors import Conflict, Usage
-from wmo_score.options import Options, refuse_conflicts
+from wmo_score.options import Options, environment_of, refuse_conflicts
 
 MODEL = ModelSettings(base_url="offline", model="offline-worker", api_key_env="WMO_API_KEY")
 RECORD = RunSettings(
@@ -55,6 +55,11 @@ def test_another_environment_or_other_recorded_episodes_than_the_records_are_con
         refuse_conflicts(Options(env="world-model"), run, record)
     with pytest.raises(Conflict, match=f"'--recorded' says '{tmp_path}/other', but the run's record '{tmp_path}/kept'"):
         refuse_conflicts(Options(recorded=(tmp_path / "other",)), run, record)
+
+
+def test_recorded_trials_are_not_replaced_by_predicted_ones():
+    with pytest.raises(Usage, match=r"'--keep kept/\.\./kept' would replace the recorded trials there"):
+        environment_of(Options(env="replay", recorded=(Path("kept"),), keep=Path("kept/../kept"), judge=True))
 
 
 @pytest.mark.parametrize("options", [{"keep": Path("k")}, {"agent": "oracle"}])

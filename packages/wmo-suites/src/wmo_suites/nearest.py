@@ -93,9 +93,10 @@ class RecordedSteps:
         )
         chosen: dict[Hashable, Example] = {}
         for tier in tiers:
-            for entry in heapq.nsmallest(count, tier[:COMPARED], key=lambda entry: _distance(entry, key, words, done)):
-                if len(chosen) < count:
-                    chosen.setdefault(entry.alike, Example(entry.task_id, entry.step, entry.key == key))
+            left = [entry for entry in tier[:COMPARED] if entry.alike not in chosen]
+            wanted = count - len(chosen)
+            for entry in heapq.nsmallest(wanted, left, key=lambda entry: _distance(entry, key, words, done)):
+                chosen.setdefault(entry.alike, Example(entry.task_id, entry.step, entry.key == key))
         return tuple(chosen.values())
 
 

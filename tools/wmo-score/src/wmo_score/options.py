@@ -43,6 +43,10 @@ def environment_of(options: Options) -> EnvironmentKind:
     kind = options.env or "sandbox"
     if kind != "sandbox" and options.agent not in (None, "harness"):
         raise Usage(f"'--agent {options.agent}' works in a real workspace: leave out '--env {kind}'")
+    if options.keep is not None and options.keep.resolve() in [folder.resolve() for folder in options.recorded]:
+        raise Usage(
+            f"'--keep {options.keep}' would replace the recorded trials there: keep the predicted ones elsewhere"
+        )
     check_choice(kind, recorded=bool(options.recorded), judged=options.judge)
     return kind
 
