@@ -3,6 +3,7 @@
 import openai
 import pytest
 from faulty_endpoint import endpoint
+from wmo_episode.door import on_loopback
 from wmo_episode.patience import Patience
 from wmo_episode.server import Shim
 from wmo_kit.config import Endpoint
@@ -19,8 +20,8 @@ def connect(make_session):
     opened = []
 
     def start(provider):
-        shim = Shim(make_session(provider))
-        client = openai.OpenAI(base_url=f"{shim.url}/v1", api_key=shim.token)
+        shim = Shim(make_session(provider), on_loopback())
+        client = openai.OpenAI(base_url=f"{shim.door.url}/v1", api_key=shim.door.token)
         opened.append((client, shim))
         return client
 

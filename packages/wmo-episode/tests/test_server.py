@@ -6,6 +6,7 @@ import threading
 import pytest
 from wmo_contracts.episode import Observation
 from wmo_episode import server
+from wmo_episode.door import on_loopback
 from wmo_episode.patience import Patience
 from wmo_episode.server import MAX_BODY, Shim
 from wmo_episode.session import Done
@@ -18,8 +19,8 @@ class Client:
     """Speaks HTTP to a shim over one kept connection."""
 
     def __init__(self, shim):
-        self.connection = http.client.HTTPConnection(shim.address, timeout=10)
-        self.token = shim.token
+        self.connection = http.client.HTTPConnection(shim.door.address, timeout=10)
+        self.token = shim.door.token
 
     def __call__(self, method, route, body=None, headers=None):
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
@@ -36,7 +37,7 @@ def serve(make_session):
     shims = []
 
     def start(provider=None, **limits):
-        shims.append(Shim(make_session(provider, **limits)))
+        shims.append(Shim(make_session(provider, **limits), on_loopback()))
         return shims[-1], Client(shims[-1])
 
     yield start
@@ -143,7 +144,7 @@ def test_too_large_is_said_before_the_body_is_kept(serve):
 
 def raw(shim, data):
     """Send bytes and give all that comes back."""
-    with socket.create_connection(shim.address.split(":"), timeout=10) as connection:
+    with socket.create_connection(shim.door.address.split(":"), timeout=10) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
         answer = b""
@@ -176,9 +177,9 @@ def test_what_is_no_proper_http_gets_json_too(serve, request_bytes, status):
 
 def test_head_is_refused_without_a_body(serve):
     shim, _ = serve()
-    head, _, body = raw(shim, f"HEAD /task HTTP/1.1\r\nAuthorization: Bearer {shim.token}\r\n\r\n".encode()).partition(
-        b"\r\n\r\n"
-    )
+    head, _, body = raw(
+        shim, f"HEAD /task HTTP/1.1\r\nAuthorization: Bearer {shim.door.token}\r\n\r\n".encode()
+    ).partition(b"\r\n\r\n")
     assert b" 405 " in head.splitlines()[0]
     assert body == b""
 
@@ -202,7 +203,7 @@ def test_half_a_character_is_mended_where_it_comes_in(serve):
 def test_a_body_that_does_not_arrive_does_not_hang_the_shim(serve, monkeypatch):
     monkeypatch.setattr(server, "BODY_WAIT_S", 0.1)
     shim, _ = serve()
-    with socket.create_connection(shim.address.split(":"), timeout=10) as connection:
+    with socket.create_connection(shim.door.address.split(":"), timeout=10) as connection:
         connection.sendall(b"POST /tool HTTP/1.1\r\nContent-Length: 10\r\n\r\n{")
         assert b"408" in connection.recv(65536)
 
@@ -227,7 +228,8 @@ def test_closing_joins_the_handler_in_progress(make_session, environment):
         return Observation(content="written")
 
     environment.execute = execute
-    shim = Shim(make_session())
+    shim = Shim(make_session(), on_loopback())
+    address = shim.door.address.split(":")
     ask = Client(shim)
     answers = []
     body = {"name": "bash", "arguments": {"command": "x"}}
@@ -244,7 +246,7 @@ def test_closing_joins_the_handler_in_progress(make_session, environment):
     assert answers == [{"content": "written", "is_error": False}]
     assert len(shim.session.steps) == 1
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(shim.address.split(":"), timeout=5)
+        socket.create_connection(address, timeout=5)
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["in time", "cut by a stop"])
@@ -257,7 +259,7 @@ def test_closing_does_not_wait_for_idle_connections_or_a_silent_model(make_sessi
             go_on.wait(10)
             raise ProviderError("late", transient=True)
 
-    shim = Shim(make_session(Silent()))
+    shim = Shim(make_session(Silent()), on_loopback())
     idle, asking = Client(shim), Client(shim)
     idle("GET", "/task")
     waiting = threading.Thread(target=asking, args=("POST", "/v1/chat/completions", CHAT))

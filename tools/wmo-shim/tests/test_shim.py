@@ -100,7 +100,7 @@ def test_a_kit_python_harness_is_played_by_python(episode, tmp_path):
 
 
 def test_any_program_can_be_the_agent_and_sees_no_key(episode):
-    names = "compile-cache entry.ts harness node_modules package.json termination.ts"
+    names = "compile-cache entry.ts harness node_modules package.json shim_fetch.ts termination.ts warm_up.ts"
     script = f'test -z "$WMO_API_KEY" && test "$(echo *)" = "{names}"'
     done = run("--episode", episode, "sh", "-c", script, WMO_API_KEY="sk-secret")
     result = json.loads(done.stdout)

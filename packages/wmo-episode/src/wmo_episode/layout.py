@@ -2,7 +2,7 @@
 
 FOLDER/harness/                    the candidate's tree
 pi-node:
-FOLDER/entry.ts, termination.ts    ours, outside the candidate's folder
+FOLDER/entry.ts and other .ts      ours, outside the candidate's folder
 FOLDER/package.json                says "module", as pi's own does: else node parses every file to find out
 FOLDER/node_modules                the libraries that its source imports
 kit-python:
@@ -18,7 +18,7 @@ from pathlib import Path
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.io_errors import naming
 
-NODE_FILES = ("entry.ts", "termination.ts", "package.json")
+NODE_FILES = ("entry.ts", "termination.ts", "shim_fetch.ts", "warm_up.ts", "package.json")
 HARNESS = "harness"
 MODULES = "node_modules"
 CACHE = "compile-cache"
@@ -74,15 +74,16 @@ def _folder(tree: SourceTree, parent: Path | None, fill: Callable[[Path], None])
     try:
         with naming(place):
             fill(folder)
-            _write_harness(folder, tree)
+            write_harness(folder, tree)
         yield folder
     finally:
         with naming(place):
             shutil.rmtree(folder)
 
 
-def _write_harness(folder: Path, tree: SourceTree) -> None:
-    (folder / HARNESS).mkdir()
+def write_harness(folder: Path, tree: SourceTree) -> None:
+    """Write the candidate's files where an agent looks for them in the runner's `folder`. Raises OSError."""
+    (folder / HARNESS).mkdir(exist_ok=True)
     for file in tree.files:
         path = folder / HARNESS / file.path
         path.parent.mkdir(parents=True, exist_ok=True)

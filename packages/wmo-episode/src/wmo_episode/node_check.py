@@ -27,7 +27,7 @@ def check_node(runtime: Path, mode: SandboxMode) -> None:
         raise Missing(f"no '{runtime / CACHE}', which set-up makes: {INSTALL_HINT}")
     node = Node(runtime)
     with node_folder(SourceTree.from_files(()), node.modules(mode), None) as folder:
-        result = Runner(node, mode).run(COMMAND, folder, shim_env={}, timeout_s=CHECK_WALL_S, stop=threading.Event())
+        result = Runner(node, mode).run(COMMAND, folder, timeout_s=CHECK_WALL_S, stop=threading.Event())
     if result.returncode != 0:
         how = "did not end" if result.timed_out else f"ended with {result.returncode}"
         words = " ".join(result.stderr.decode(errors="replace").split()) or "nothing"

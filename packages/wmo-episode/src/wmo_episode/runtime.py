@@ -8,8 +8,8 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -25,9 +25,10 @@ from wmo_episode.layout import node_folder
 from wmo_episode.node_interpreter import Node
 from wmo_episode.patience import Patience
 from wmo_episode.result import Ending, conclude
-from wmo_episode.runner import INSIDE, AnyOf, Interpreter, Runner
+from wmo_episode.runner import INSIDE, Agent, AnyOf, Interpreter, Runner
 from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
+from wmo_episode.warm_pool import WarmPool
 
 
 class EpisodeCancelled(Cancelled):
@@ -91,27 +92,22 @@ class Runtime(ABC):
         """
         watch = _Watch()
         cancelled = cancel or threading.Event()
-        runner = Runner(self.interpreter(), self.mode)
         session = Session(self._brief(task_id, instruction), self.provider, environment)
-        with self.folder() as folder:
+        with self._agent(command or self.ENTRY_COMMAND) as agent:
             watch.mark("materialised")
-            shim = Shim(session, port=self.port)
+            process, door = agent.process, agent.door
+            hidden = {door.url: "http://shim", door.address: "shim", door.token: "TOKEN", str(process.folder): INSIDE}
+            shim = Shim(session, door)
             grace_s = 0.0
             try:
-                child = runner.run(
-                    command or self.ENTRY_COMMAND,
-                    folder,
-                    shim_env={"PI_SHIM_URL": shim.url, "PI_SHIM_TOKEN": shim.token},
-                    timeout_s=self.limits.timeout_s,
-                    stop=AnyOf((session.ended, cancelled)),
-                    more_s=session.lost_s,
-                )
+                process.child.feed(b"")
+                stop = AnyOf((session.ended, cancelled))
+                child = process.wait(self.limits.timeout_s, stop, session.lost_s)
                 silent = child.timed_out and session.unanswered
                 grace_s = self.limits.grace_s
                 watch.mark("ended")
             finally:
                 shim.close(Patience(grace_s, cancelled))
-            hidden = {shim.url: "http://shim", shim.address: "shim", shim.token: "TOKEN", str(folder): INSIDE}
         timings = watch.phases(session.moments()) | session.spent()
         if cancelled.is_set() and (session.done is None or session.provider_error is not None):
             # not the session's own ending: what fails now fails for that reason
@@ -126,6 +122,12 @@ class Runtime(ABC):
         ending = Ending(session.done, failed, child, wall_s, hidden, self.NAME)
         return conclude(task_id, ending, session.steps, session.usage, timings)
 
+    @contextmanager
+    def _agent(self, command: Sequence[str]) -> Iterator[Agent]:
+        runner = Runner(self.interpreter(), self.mode)
+        with self.folder() as folder, runner.started(command, folder, port=self.port) as agent:
+            yield agent
+
     def _brief(self, task_id: str, instruction: str) -> Brief:
         return Brief(task_id, instruction, self.system, self.tools, self.skills, self.limits)
 
@@ -134,13 +136,15 @@ class Runtime(ABC):
 class PiRuntime(Runtime):
     """Runs a pi-node harness: the candidate's own pi in node.
 
-    `runtime` is the folder with node_modules and compile-cache that set-up makes (vendor/runtime).
+    `runtime` is the folder with node_modules and compile-cache that set-up makes (vendor/runtime). `pool` holds
+    processes that are ready for ENTRY_COMMAND; where it has none, one is started.
     """
 
     NAME = "pi"
     ENTRY_COMMAND = ("node", "--experimental-strip-types", "entry.ts")
 
     runtime: Path
+    pool: WarmPool | None = None
 
     def interpreter(self) -> Node:
         """Give node with pi's libraries."""
@@ -149,6 +153,14 @@ class PiRuntime(Runtime):
     def folder(self) -> AbstractContextManager[Path]:
         """Make the folder with entry.ts. Raises OSError."""
         return node_folder(self.files, self.interpreter().modules(self.mode), self.work)
+
+    @contextmanager
+    def _agent(self, command: Sequence[str]) -> Iterator[Agent]:
+        with ExitStack() as stack:
+            ready = None
+            if self.pool is not None and command == self.ENTRY_COMMAND:
+                ready = stack.enter_context(self.pool.take(self.files))
+            yield ready or stack.enter_context(super()._agent(command))
 
 
 class _Watch:

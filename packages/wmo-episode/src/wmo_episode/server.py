@@ -1,9 +1,8 @@
-"""The shim: one episode's HTTP server on loopback. Every answer is JSON or SSE, written once, never a traceback."""
+"""The shim: one episode's HTTP server. Every answer is JSON or SSE, written once, never a traceback."""
 
 import contextlib
 import hmac
 import json
-import secrets
 import socket
 import threading
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any, cast
 
 from wmo_models.provider import ProviderError
 
+from wmo_episode.door import Door
 from wmo_episode.patience import Patience
 from wmo_episode.session import BudgetSpent, Done, HostFailed, Session
 from wmo_episode.wire import (
@@ -41,13 +41,9 @@ SSE_TYPE = "text/event-stream"
 class Shim:
     """Serves a Session from its construction until `close`."""
 
-    def __init__(self, session: Session, *, port: int = 0) -> None:
-        """`port` 0 takes a free one. Raises OSError."""
-        self.session = session
-        self.token = secrets.token_urlsafe(24)
-        self._listener = socket.create_server(("127.0.0.1", port), backlog=64)
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self.url = f"http://{self.address}"
+    def __init__(self, session: Session, door: Door) -> None:
+        """`door` is where the agent is told to knock; its socket is closed with the shim."""
+        self.session, self.door = session, door
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
         self._acceptor = threading.Thread(target=self._accept, name="shim", daemon=True)
@@ -59,9 +55,9 @@ class Shim:
         Where one still waits for the model after `patience`, the model is hung up on. One that waits for its next try
         is left behind: it finds that there is none.
         """
-        self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(); close() alone does not
+        self.door.listener.shutdown(socket.SHUT_RDWR)  # wakes accept(); close() alone does not
         self._acceptor.join()
-        self._listener.close()
+        self.door.listener.close()
         self.session.close(patience)
         with self._lock:
             handlers = list(self._open.items())
@@ -74,7 +70,7 @@ class Shim:
     def _accept(self) -> None:
         while True:
             try:
-                connection, address = self._listener.accept()
+                connection, address = self.door.listener.accept()
             except OSError:
                 return
             thread = threading.Thread(target=self._handle, args=(connection, address), name="shim", daemon=True)
@@ -182,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _authorised(self) -> bool:
         given = self.headers.get("Authorization", "")
-        return hmac.compare_digest(given.encode(), f"Bearer {self.shim.token}".encode())
+        return hmac.compare_digest(given.encode(), f"Bearer {self.shim.door.token}".encode())
 
     def _task(self, _body: bytes) -> None:
         self._send(200, self.shim.session.task())

@@ -34,13 +34,14 @@ def warm_compile_cache(runtime: Path, seed: SourceTree) -> bool:
     brief = Brief("warm", "Warm up.", spec.system, tuple(tool_specs(spec.tools)), (), Limits())
     session = Session(brief, _OneCommand(), _NoEnvironment())
     node = Node(runtime, cache_writable=True)
-    with node_folder(seed, node.modules("bwrap"), None) as folder:
-        shim = Shim(session)
+    with (
+        node_folder(seed, node.modules("bwrap"), None) as folder,
+        Runner(node, "bwrap").started(PiRuntime.ENTRY_COMMAND, folder) as agent,
+    ):
+        shim = Shim(session, agent.door)
         try:
-            env = {"PI_SHIM_URL": shim.url, "PI_SHIM_TOKEN": shim.token}
-            never = AnyOf(())  # node writes the cache when it ends by itself, after /done
-            command = PiRuntime.ENTRY_COMMAND
-            Runner(node, "bwrap").run(command, folder, shim_env=env, timeout_s=WARM_TIMEOUT_S, stop=never)
+            agent.process.child.feed(b"")
+            agent.process.wait(WARM_TIMEOUT_S, AnyOf(()))  # node writes the cache when it ends by itself, after /done
         finally:
             shim.close(Patience(0))
     return session.done is not None

@@ -82,40 +82,77 @@ def run_child(
     cap_bytes: int = 1 << 20,
     cancel: Flag | None = None,
     pass_fds: Sequence[int] = (),
-    more_s: Callable[[], float] = lambda: 0.0,
 ) -> ChildResult:
     """Run `argv` to its end, its wall budget or `cancel`, whichever is first; nothing of its process group stays alive.
 
-    `more_s` gives the seconds to add to the budget, as it stands: time that the child lost by no fault of its own.
     `env` None inherits ours. `cap_bytes` bounds what is kept of each stream, never what the child may write. The child
     inherits the descriptors `pass_fds`: one that holds a lock keeps it while a child outlives our own SIGKILL. Raises
     FileNotFoundError and PermissionError where the program cannot be started.
     """
-    started = time.monotonic()
-    timed_out = cancelled = False
-    with _started(argv, cwd, env, stdin, cap_bytes, grace_s, pass_fds) as (process, drains):
-        while process.poll() is None:
+    with started_child(argv, cwd=cwd, env=env, cap_bytes=cap_bytes, grace_s=grace_s, pass_fds=pass_fds) as child:
+        child.feed(stdin)
+        return child.wait(wall_s, cancel=cancel)
+
+
+class Child:
+    """A running child whose output is drained. Made by `started_child`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], cap_bytes: int, grace_s: float) -> None:
+        assert process.stdin and process.stdout and process.stderr  # noqa: S101  PIPE was asked for
+        self.process, self._stdin, self._grace_s = process, process.stdin, grace_s
+        self._drains = [Drain(process.stdout, cap_bytes), Drain(process.stderr, cap_bytes)]
+        self._feeder: threading.Thread | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Write `data` to the child's standard input and close it, in a thread. Once."""
+        self._feeder = threading.Thread(target=_feed, args=(self._stdin, data), daemon=True)
+        self._feeder.start()
+
+    def wait(
+        self, wall_s: float, *, cancel: Flag | None = None, more_s: Callable[[], float] = lambda: 0.0
+    ) -> ChildResult:
+        """Wait for the child's end, `wall_s` seconds from now on or `cancel`; then nothing of its group stays alive.
+
+        `more_s` gives the seconds to add to the budget, as it stands: time that the child lost by no fault of its own.
+        """
+        started = time.monotonic()
+        timed_out = cancelled = False
+        while self.process.poll() is None:
             timed_out = time.monotonic() - started > wall_s + more_s()
             cancelled = cancel is not None and cancel.is_set()
             if timed_out or cancelled:
                 break
-            wait_briefly(process)
-    return ChildResult(
-        process.returncode, drains[0].kept(), drains[1].kept(), timed_out, cancelled, time.monotonic() - started
-    )
+            wait_briefly(self.process)
+        self.finish()
+        stdout, stderr = (drain.kept() for drain in self._drains)
+        return ChildResult(self.process.returncode, stdout, stderr, timed_out, cancelled, time.monotonic() - started)
+
+    def finish(self) -> None:
+        """End its whole group, and let go of the pipes once they are drained. A second call does nothing."""
+        stop_group(self.process, self._grace_s)
+        if self._feeder is None:
+            self._stdin.close()
+        else:
+            self._feeder.join(PIPE_GRACE_S)
+        for drain in self._drains:
+            drain.thread.join(PIPE_GRACE_S)
+            drain.pipe.close()
 
 
 @contextmanager
-def _started(  # noqa: PLR0917  run_child's own
+def started_child(
     argv: Sequence[str],
-    cwd: Path | None,
-    env: Mapping[str, str] | None,
-    stdin: bytes,
-    cap_bytes: int,
-    grace_s: float,
-    pass_fds: Sequence[int],
-) -> Iterator[tuple[subprocess.Popen[bytes], list[Drain]]]:
-    """Start a child with its pipes attended to; on leaving, its group is dead and the pipes are drained."""
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    cap_bytes: int = 1 << 20,
+    grace_s: float = GRACE_S,
+    pass_fds: Sequence[int] = (),
+) -> Iterator[Child]:
+    """Start `argv` in a process group of its own; on leaving, nothing of the group is alive. Arguments as run_child's.
+
+    Its standard input stays open until `feed`.
+    """
     with ExitStack() as stack:
         with shielded():
             process = subprocess.Popen(
@@ -128,22 +165,9 @@ def _started(  # noqa: PLR0917  run_child's own
                 start_new_session=True,
                 pass_fds=pass_fds,
             )
-            assert process.stdin and process.stdout and process.stderr  # noqa: S101  PIPE was asked for
-            drains = [Drain(process.stdout, cap_bytes), Drain(process.stderr, cap_bytes)]
-            feeder = threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True)
-            feeder.start()
-            stack.callback(_finish, process, feeder, drains, grace_s)
-        yield process, drains
-
-
-def _finish(
-    process: subprocess.Popen[bytes], feeder: threading.Thread, drains: Sequence[Drain], grace_s: float
-) -> None:
-    stop_group(process, grace_s)
-    feeder.join(PIPE_GRACE_S)
-    for drain in drains:
-        drain.thread.join(PIPE_GRACE_S)
-        drain.pipe.close()
+            child = Child(process, cap_bytes, grace_s)
+            stack.callback(child.finish)
+        yield child
 
 
 def wait_briefly(process: subprocess.Popen[bytes]) -> None:

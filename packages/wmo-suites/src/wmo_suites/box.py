@@ -58,13 +58,16 @@ def bwrap_argv(
     tmp_bytes: int = TMP_BYTES,
     as_pid_1: bool = False,
     status_fd: int | None = None,
+    block_fd: int | None = None,
 ) -> list[str]:
     """Give the command line that runs `command` in a box. Pure: what it knows of the machine is `host`.
 
     Later binds lie over earlier ones. `chdir` is a folder inside. `network` keeps the host's network. `env` is added to
     FIXED_ENV in a closed box and to the caller's environment in the host view. `as_pid_1` makes the command the box's
     init, which signals from inside cannot kill and which must reap; without it, bubblewrap's own init stands there. To
-    `status_fd` bubblewrap writes JSON objects, one with "exit-code" only where the command itself ran and ended.
+    `status_fd` bubblewrap writes JSON objects: first one with "child-pid", the box's first process as the host sees it,
+    last one with "exit-code", only where the command itself ran and ended. With `block_fd` the box is not furnished,
+    nor the command started, before there is something to read from it.
     Everything in the box dies with its first process, and the box with the *thread* that started it (PDEATHSIG): start
     it from a thread that lives as long.
     """
@@ -82,6 +85,8 @@ def bwrap_argv(
         argv.append("--as-pid-1")
     if status_fd is not None:
         argv += ["--json-status-fd", str(status_fd)]
+    if block_fd is not None:
+        argv += ["--block-fd", str(block_fd)]
     return [*argv, "--chdir", chdir, "--", *command]
 
 

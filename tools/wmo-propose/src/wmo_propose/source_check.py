@@ -48,7 +48,7 @@ class SourceGate:
         with node_folder(tree, node.modules(self.mode), self.work) as folder:
             shutil.copyfile(SCRIPT, folder / SCRIPT.name)
             command = ["node", "--experimental-vm-modules", SCRIPT.name, ".", *(["--link"] if link else [])]
-            result = Runner(node, self.mode).run(command, folder, shim_env={}, timeout_s=CHECK_WALL_S, stop=self.cancel)
+            result = Runner(node, self.mode).run(command, folder, timeout_s=CHECK_WALL_S, stop=self.cancel)
         if result.cancelled:
             raise Cancelled("the check of the source was cancelled")
         return _problems(result)

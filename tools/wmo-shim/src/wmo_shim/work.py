@@ -6,6 +6,7 @@ from pathlib import Path
 
 from wmo_contracts.episode import EpisodeDocument
 from wmo_episode.documents import Episode, read_episode
+from wmo_episode.door import on_loopback
 from wmo_episode.patience import Patience
 from wmo_episode.result import Ending, conclude
 from wmo_episode.runtime import EpisodeCancelled, Runtime
@@ -79,10 +80,11 @@ def _brief(document: EpisodeDocument) -> Brief:
 
 def _serve(log: Log, session: Session, port: int, stop: Stop) -> None:
     """Serve until /done or a signal, and print the result in each case. There is no wall budget: a person plays."""
-    shim = Shim(session, port=port)
+    door = on_loopback(port)
+    shim = Shim(session, door)
     grace_s = 0.0
     try:
-        log.say("ready", f"ready {shim.url} token={shim.token}", url=shim.url, token=shim.token)
+        log.say("ready", f"ready {door.url} token={door.token}", url=door.url, token=door.token)
         with stop.calling(session.ended.set):
             session.ended.wait()
         grace_s = session.brief.limits.grace_s

@@ -1,8 +1,10 @@
 // Plays one episode: the candidate's own pi agent, with its model and its tools behind the shim (design 5).
 //
 // This file and termination.ts are ours and stand outside the candidate's folder, so that no file of its shadows them.
-import { Agent as HttpAgent, request } from "node:http";
+import { connection, http } from "./shim_fetch.ts";
 import { decide, type Signal } from "./termination.ts";
+
+if (process.env.PI_WAIT) await (await import("./warm_up.ts")).warmUp();
 
 interface ToolSpec {
 	name: string;
@@ -31,14 +33,12 @@ function environment(name: string): string {
 	return value;
 }
 
-const connection = new HttpAgent({ keepAlive: true, maxSockets: 1 });
-
 /** Calls the shim, by node:http: fetch with its web streams takes a third of a fast turn longer. */
 function call<T>(method: "GET" | "POST", route: string, body?: object): Promise<T> {
 	const text = body === undefined ? "" : JSON.stringify(body);
 	const headers = { authorization: `Bearer ${token}`, "content-length": Buffer.byteLength(text) };
 	return new Promise((resolve, reject) => {
-		const sent = request(shimUrl + route, { method, headers, agent: connection }, (response) => {
+		const sent = http.request(shimUrl + route, { method, headers, agent: connection }, (response) => {
 			let answer = "";
 			response.setEncoding("utf8");
 			response.on("data", (chunk: string) => (answer += chunk));

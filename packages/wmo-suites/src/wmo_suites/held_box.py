@@ -1,0 +1,183 @@
+"""A box that is held at its door: its limits and its network are made before anything runs in it."""
+
+import contextlib
+import json
+import os
+import resource
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from wmo_kit.child import Child, started_child
+from wmo_kit.errors import Missing
+
+from wmo_suites.box import Bind, bwrap_argv, no_box
+from wmo_suites.host import survey
+from wmo_suites.private_network import listen_in
+
+CROWD_POLL_S = 0.25
+LINE_BYTES = 4096
+END_S = 5.0
+"""How long a box that could not be made may take to end."""
+
+
+@dataclass(frozen=True)
+class BoxLimits:
+    """What a box may use: bytes of data and of a file by each process, processes by all, bytes of /tmp and /dev/shm."""
+
+    memory_bytes: int = 2 << 30
+    file_bytes: int = 64 << 20
+    processes: int = 256
+    tmp_bytes: int = 64 << 20
+
+
+@dataclass
+class HeldBox:
+    """A box with its command. `listener` is a socket in its network, served here; None where none was asked for."""
+
+    child: Child
+    listener: socket.socket | None
+    crowd: "Crowd"
+    _status: "_Status"
+
+    def command_ended(self) -> bool:
+        """Say, after the box's end, whether it was the command that ended, and not the box that could not be made."""
+        return b'"exit-code"' in self._status.rest()
+
+
+@contextmanager
+def held_box(
+    command: Sequence[str],
+    *,
+    binds: Sequence[Bind],
+    chdir: str,
+    env: Mapping[str, str],
+    limits: BoxLimits,
+    port: int | None = None,
+    cap_bytes: int,
+    grace_s: float,
+) -> Iterator[HeldBox]:
+    """Start `command` in a closed box that has a private network and, with `port`, a socket there that listens.
+
+    The rest as in bwrap_argv and started_child. On leaving, everything in the box is dead and the socket closed. The
+    box dies with the thread that starts it. Raises Missing where the kernel allows no box or no such socket.
+    """
+    with ExitStack() as stack:
+        status, block = _Status(), _Block()
+        stack.callback(status.close)
+        stack.callback(block.close)
+        argv = bwrap_argv(
+            command,
+            host=survey(),
+            binds=binds,
+            chdir=chdir,
+            env=env,
+            tmp_bytes=limits.tmp_bytes,
+            status_fd=status.theirs,
+            block_fd=block.theirs,
+        )
+        fds = (status.theirs, block.theirs)
+        child = stack.enter_context(started_child(argv, cap_bytes=cap_bytes, grace_s=grace_s, pass_fds=fds))
+        status.shut_theirs()
+        process = status.first_process()
+        if process is None:
+            raise no_box(child.wait(END_S).stderr)
+        _limit(process, limits)
+        listener = None if port is None else stack.enter_context(_listen(child, process, port))
+        block.open()
+        yield HeldBox(child, listener, Crowd(process, limits.processes), status)
+
+
+def _listen(child: Child, process: int, port: int) -> socket.socket:
+    try:
+        return listen_in(process, port)
+    except Missing as error:
+        ended = child.wait(END_S)
+        raise (error if ended.timed_out else no_box(ended.stderr)) from error  # it may be gone before we came
+
+
+def _limit(process: int, limits: BoxLimits) -> None:
+    bounds = (
+        (resource.RLIMIT_DATA, limits.memory_bytes),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_CORE, 0),
+    )
+    with contextlib.suppress(ProcessLookupError):  # it ended already, and so did the box
+        for kind, wanted in bounds:
+            hard = resource.prlimit(process, kind)[1]
+            bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.prlimit(process, kind, (bound, bound))
+
+
+@dataclass
+class Crowd:
+    """Set once a box holds more processes than it may: a Flag (wmo_kit.child) that looks every CROWD_POLL_S.
+
+    The kernel's own limit (RLIMIT_NPROC) does not hold for root.
+    """
+
+    first: int
+    limit: int
+    _set: bool = False
+    _looked: float = field(default_factory=time.monotonic)
+
+    def is_set(self) -> bool:
+        """Say whether it does, or did."""
+        now = time.monotonic()
+        if not self._set and now - self._looked > CROWD_POLL_S:
+            self._looked = now
+            with contextlib.suppress(OSError):  # it has ended
+                names = os.listdir(f"/proc/{self.first}/root/proc")  # noqa: PTH208  names alone, and quickly
+                self._set = sum(name.isdigit() for name in names) > self.limit
+        return self._set
+
+
+class _Status:
+    """What bubblewrap says of a box: a JSON object a line. `theirs` is the end that it inherits."""
+
+    def __init__(self) -> None:
+        ours, self.theirs = os.pipe()
+        self._said = os.fdopen(ours, "rb", buffering=0)
+        self._theirs_open, self._words = True, b""
+
+    def shut_theirs(self) -> None:
+        """Close their end here, once they have it: their end of it is then the end of what we read."""
+        if self._theirs_open:
+            os.close(self.theirs)
+        self._theirs_open = False
+
+    def first_process(self) -> int | None:
+        """Wait for the box; give its first process as the host sees it, None where there came none."""
+        while b"\n" not in self._words and (data := self._said.read(LINE_BYTES)):
+            self._words += data
+        try:
+            return int(json.loads(self._words.split(b"\n")[0])["child-pid"])
+        except (ValueError, LookupError):
+            return None
+
+    def rest(self) -> bytes:
+        """Give all that was said, after the box's end."""
+        while data := self._said.read(LINE_BYTES):
+            self._words += data
+        return self._words
+
+    def close(self) -> None:
+        self.shut_theirs()
+        self._said.close()
+
+
+class _Block:
+    """Holds the box back until `open`. `theirs` is the end that it inherits."""
+
+    def __init__(self) -> None:
+        self.theirs, self._ours = os.pipe()
+
+    def open(self) -> None:
+        """Let the box be furnished and its command start."""
+        os.write(self._ours, b".")  # our own copy of the other end is open: never a broken pipe
+
+    def close(self) -> None:
+        os.close(self.theirs)
+        os.close(self._ours)
