@@ -56,18 +56,18 @@ class Process:
     def wait(self, timeout_s: float, stop: Flag, more_s: Callable[[], float] = lambda: 0.0) -> ChildResult:
         """Wait for its end, `timeout_s` rounded up to whole seconds (and `more_s`) from now on, or `stop`.
 
-        A box that grows too crowded is ended as well; the last words of such a child say so. Raises Missing where the
+        A box that uses too much is ended as well; the last words of such a child say so. Raises Missing where the
         command or its box could not be started, FileNotFoundError where its folder is gone.
         """
         flags: tuple[Flag, ...] = (stop, _Gone(self.folder))
         if self.box is not None:
-            flags = (*flags, self.box.crowd)
+            flags = (*flags, self.box.excess)
         result = self.child.wait(math.ceil(timeout_s), cancel=AnyOf(flags), more_s=more_s)
         _require(self.folder)
         if self.box is None or stop.is_set():
             return result
-        if self.box.crowd.is_set():
-            words = f"more than {self.box.crowd.limit} processes: everything in the agent's box was killed"
+        if self.box.excess.words:
+            words = f"{self.box.excess.words}: everything in the agent's box was killed"
             return replace(result, stderr=words.encode(), cancelled=False)
         if result.returncode > 0 and not result.cancelled and not self.box.command_ended():
             # an error, not a result: else a machine without boxes would score every harness 0

@@ -17,7 +17,8 @@ from wmo_suites.box import Bind, bwrap_argv, no_box
 from wmo_suites.host import survey
 from wmo_suites.private_network import listen_in
 
-CROWD_POLL_S = 0.25
+LOOK_S = 0.25
+"""How often is looked whether a box uses more than it may."""
 LINE_BYTES = 4096
 END_S = 5.0
 """How long a box that could not be made may take to end."""
@@ -25,7 +26,7 @@ END_S = 5.0
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """What a box may use: bytes of data and of a file by each process, processes by all, bytes of /tmp and /dev/shm."""
+    """What a box may use: bytes of memory by each process and by all, of a file, processes, bytes of /tmp and /dev/shm."""
 
     memory_bytes: int = 2 << 30
     file_bytes: int = 64 << 20
@@ -39,7 +40,7 @@ class HeldBox:
 
     child: Child
     listener: socket.socket | None
-    crowd: "Crowd"
+    excess: "Excess"
     _status: "_Status"
 
     def command_ended(self) -> bool:
@@ -87,7 +88,7 @@ def held_box(
         _limit(process, limits)
         listener = None if port is None else stack.enter_context(_listen(child, process, port))
         block.open()
-        yield HeldBox(child, listener, Crowd(process, limits.processes), status)
+        yield HeldBox(child, listener, Excess(process, limits), status)
 
 
 def _listen(child: Child, process: int, port: int) -> socket.socket:
@@ -112,26 +113,45 @@ def _limit(process: int, limits: BoxLimits) -> None:
 
 
 @dataclass
-class Crowd:
-    """Set once a box holds more processes than it may: a Flag (wmo_kit.child) that looks every CROWD_POLL_S.
+class Excess:
+    """Set once a box uses more than it may in all: a Flag (wmo_kit.child) that looks every LOOK_S.
 
-    The kernel's own limit (RLIMIT_NPROC) does not hold for root.
+    `first` is the box's first process. The kernel's own limits hold for one process each, and that of processes not for
+    root. `words` says what was too much, "" before.
     """
 
     first: int
-    limit: int
-    _set: bool = False
+    limits: BoxLimits
+    words: str = ""
     _looked: float = field(default_factory=time.monotonic)
 
     def is_set(self) -> bool:
         """Say whether it does, or did."""
         now = time.monotonic()
-        if not self._set and now - self._looked > CROWD_POLL_S:
+        if not self.words and now - self._looked > LOOK_S:
             self._looked = now
-            with contextlib.suppress(OSError):  # it has ended
-                names = os.listdir(f"/proc/{self.first}/root/proc")  # noqa: PTH208  names alone, and quickly
-                self._set = sum(name.isdigit() for name in names) > self.limit
-        return self._set
+            self.words = self._look()
+        return bool(self.words)
+
+    def _look(self) -> str:
+        inside = f"/proc/{self.first}/root/proc"
+        try:
+            processes = [name for name in os.listdir(inside) if name.isdigit()]  # noqa: PTH208  names alone, quickly
+        except OSError:
+            return ""  # the box has ended
+        if len(processes) > self.limits.processes:
+            return f"more than {self.limits.processes} processes"
+        used = sum(_resident_bytes(f"{inside}/{process}/statm") for process in processes)
+        return f"more than {self.limits.memory_bytes >> 20} MiB of memory" if used > self.limits.memory_bytes else ""
+
+
+def _resident_bytes(statm: str) -> int:
+    """Give the memory that a process has of its own, 0 where it has ended."""
+    try:
+        _, resident, shared = Path(statm).read_text("ascii").split()[:3]
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * resource.getpagesize()
 
 
 class _Status:

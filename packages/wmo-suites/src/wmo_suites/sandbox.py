@@ -71,7 +71,7 @@ class Sandbox:
         limit = self._limits.command_timeout_s if timeout_s is None else timeout_s
         request = {"op": "bash", "command": command, "timeout_s": limit, "env": self._env}
         reply = self._ask(request, limit + SLACK_S)
-        return reply if isinstance(reply, Observation) else _observe_bash(reply, limit, self._limits.processes)
+        return reply if isinstance(reply, Observation) else _observe_bash(reply, limit, self._limits)
 
     def close(self) -> None:
         """End everything in the sandbox; gives back once it is dead. A call in progress ends with an error."""
@@ -125,15 +125,15 @@ def _variables(workspace: Path, binds: Sequence[Bind]) -> dict[str, str]:
     return {name: str(places[inside]) for inside, name in VARIABLES.items() if inside in places}
 
 
-def _observe_bash(reply: dict[str, Any], timeout_s: float, processes: int) -> Observation:
+def _observe_bash(reply: dict[str, Any], timeout_s: float, limits: SandboxLimits) -> Observation:
     if "error" in reply:
         return Observation(content=f"cannot run the command: {reply['error']}", is_error=True)
     code, stopped = reply["exit_code"], reply["stopped"]
     note = ""
     if stopped == "timeout":
         note = f"[timed out after {timeout_s:g} s: the command and its children were killed]"
-    elif stopped == "processes":
-        note = f"[more than {processes} processes: everything in the sandbox was killed]"
+    elif stopped:
+        note = f"[more than {limits.words(stopped)}: everything in the sandbox was killed]"
     elif code:
         note = f"[exit code {code}]"
     output: str = reply["output"]
