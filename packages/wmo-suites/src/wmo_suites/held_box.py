@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from wmo_kit.child import Child, started_child
 from wmo_kit.errors import Missing
@@ -26,7 +27,7 @@ END_S = 5.0
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """What a box may use: bytes of memory by each process and by all, of a file, processes, bytes of /tmp and /dev/shm."""
+    """What a box may use: bytes of memory (each process, and all), of a file, of /tmp and /dev/shm; processes."""
 
     memory_bytes: int = 2 << 30
     file_bytes: int = 64 << 20
