@@ -310,7 +310,9 @@ def test_calls_from_many_threads_take_turns(boxed: Sandbox) -> None:
 
 def test_many_calls_leak_nothing(boxed: Sandbox) -> None:
     def usage() -> tuple[int, int, str]:
-        inside = act(boxed, "bash", command="set -- /proc/1/fd/*; echo $#; set -- /proc/[0-9]*; echo $#").content
+        inside = act(
+            boxed, "bash", command="sleep 0.1; set -- /proc/1/fd/*; echo $#; set -- /proc/[0-9]*; echo $#"
+        ).content
         return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), inside
 
     before = usage()
