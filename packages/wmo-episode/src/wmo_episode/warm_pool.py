@@ -6,10 +6,11 @@ when it is taken: by then its box is long closed, and nothing of any candidate h
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from wmo_harness.source_tree import SourceTree
 from wmo_kit.errors import Missing
@@ -30,23 +31,24 @@ class _Ready:
 
 
 class WarmPool:
-    """Keeps up to `size` ready processes, and starts `episodes` of them in all; a context.
+    """Keeps up to `size` processes ready for `command`, as long as `episodes` are still to come; a context.
 
-    `runtime`, `work` as in PiRuntime, `command` the agent's. Boxes die with the thread that started them, so one thread
-    of the pool's own starts them all and stays until the end.
+    `runtime` and `work` are as in PiRuntime. It begins with the first episode, which it has nothing for. Boxes die with
+    the thread that started them, so one thread of the pool's own starts them all and stays until the end.
     """
 
-    def __init__(self, runtime: Path, *, size: int, episodes: int, command: tuple[str, ...], work: Path | None) -> None:
-        self._node, self._command, self._work = Node(runtime), command, work
-        self._size, self._left = size, episodes
+    def __init__(
+        self, runtime: Path, command: Sequence[str], *, size: int, episodes: int, work: Path | None = None
+    ) -> None:
+        self._node, self._command, self._work = Node(runtime), tuple(command), work
+        self._size, self._to_come = size, episodes
         self._ready: deque[_Ready] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self._starter = threading.Thread(target=self._keep_full, name="warm-pool", daemon=True)
+        self._starter: threading.Thread | None = None
 
-    def __enter__(self) -> "WarmPool":
-        """Begin to start processes; waits for none."""
-        self._starter.start()
+    def __enter__(self) -> Self:
+        """Give the pool itself; nothing is started yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,7 +56,8 @@ class WarmPool:
         with self._changed:
             self._closed = True
             self._changed.notify()
-        self._starter.join()
+        if self._starter is not None:
+            self._starter.join()
 
     @contextmanager
     def take(self, tree: SourceTree) -> Iterator[Agent | None]:
@@ -72,12 +75,16 @@ class WarmPool:
 
     def _next(self) -> _Ready | None:
         with self._changed:
+            self._to_come -= 1
+            if self._starter is None:
+                self._starter = threading.Thread(target=self._keep_full, name="warm-pool", daemon=True)
+                self._starter.start()
+            self._changed.notify()
             while self._ready:
                 ready = self._ready.popleft()
-                self._changed.notify()
                 if ready.agent.process.child.process.poll() is None:
                     return ready
-                ready.stack.close()
+                ready.stack.close()  # it died while it waited
         return None
 
     def _keep_full(self) -> None:
@@ -96,9 +103,8 @@ class WarmPool:
 
     def _wait_for_room(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or len(self._ready) < self._size)
-            self._left -= 1
-            return not self._closed and self._left >= 0
+            self._changed.wait_for(lambda: self._closed or len(self._ready) < min(self._size, self._to_come))
+            return not self._closed
 
     def _start(self) -> _Ready:
         with ExitStack() as stack:

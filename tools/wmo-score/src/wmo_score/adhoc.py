@@ -126,8 +126,7 @@ def _agent(
         yield Oracle() if conditions.agent == "oracle" else Nop()
         return
     source = evidence / SOURCE
-    mode = conditions.sandbox
-    with harness_agent(log, contender.tree, source, config=config, mode=mode, work_dir=work_dir) as agent:
+    with harness_agent(log, contender.tree, source, config=config, conditions=conditions, work_dir=work_dir) as agent:
         if not holds_tree(source, contender.tree):
             write_tree(contender.tree, source)
         yield agent

@@ -10,7 +10,8 @@ from typing import Protocol
 from wmo_contracts.episode import EpisodeResult, ModelRef, SandboxMode
 from wmo_episode.documents import episode_document
 from wmo_episode.runtime import EpisodeCancelled
-from wmo_episode.runtimes import runtime_for, vendored_runtime
+from wmo_episode.runtimes import runtime_for, vendored_runtime, warm_pool
+from wmo_episode.warm_pool import WarmPool
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.surfaces import HarnessSpec, parse_tree
 from wmo_kit.atomic import write_text_atomic
@@ -26,6 +27,7 @@ from wmo_suites.box import Bind
 from wmo_suites.oracle import run_oracle, solution_binds
 from wmo_suites.task import Task
 
+from wmo_score.matrix import Conditions
 from wmo_score.places import Ground, Place
 
 
@@ -99,6 +101,7 @@ class HarnessAgent:
     runtime: Path | None
     mode: SandboxMode
     work_dir: Path
+    pool: WarmPool | None
 
     def binds(self, _task: Task) -> Sequence[Bind]:
         """Give nothing to mount: the agent's process is not in the sandbox."""
@@ -125,7 +128,7 @@ class HarnessAgent:
         )
         write_text_atomic(desk.folder / EPISODE, document.to_text())
         recorder = RecordingProvider(self.provider)
-        runtime = runtime_for(document, self.tree, recorder, self.runtime, work=self.work_dir)
+        runtime = runtime_for(document, self.tree, recorder, self.runtime, work=self.work_dir, pool=self.pool)
         runtime = replace(runtime, model_answers=self.provider.answers)
         try:
             result = runtime.run(desk.task.id, desk.task.instruction, desk.ground.environment, cancel=desk.cancel)
@@ -144,16 +147,22 @@ class HarnessAgent:
 
 @contextmanager
 def harness_agent(
-    log: Log, tree: SourceTree, source: Path, *, config: Config, mode: SandboxMode, work_dir: Path
+    log: Log, tree: SourceTree, source: Path, *, config: Config, conditions: Conditions, work_dir: Path
 ) -> Iterator[HarnessAgent]:
     """Give the agent of a harness, with the configuration's worker model at hand while the context lasts.
 
+    `conditions`: under which it will be scored.
+
     Raises BadHarness, Missing: the vendored libraries, the offline model, a key.
     """
-    spec = parse_tree(tree)
+    spec, mode, request = parse_tree(tree), conditions.sandbox, conditions.request
+    episodes = len(request.task_ids) * request.attempts
     runtime = vendored_runtime(spec.runtime_kind, config.vendor, mode)
-    with open_provider(config, "worker", log) as provider:
-        yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir)
+    with (
+        open_provider(config, "worker", log) as provider,
+        warm_pool(runtime, mode, episodes, work_dir) as pool,
+    ):
+        yield HarnessAgent(tree, spec, source, provider, config.roles.worker, runtime, mode, work_dir, pool)
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -157,7 +157,7 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
         open_place(
             log, config, settings.environment, mode=settings.sandbox, recordings=recordings, folders=folders
         ) as place,
-        harness_agent(log, due.tree, source, config=config, mode=settings.sandbox, work_dir=run.work_dir) as agent,
+        harness_agent(log, due.tree, source, config=config, conditions=conditions, work_dir=run.work_dir) as agent,
         nullcontext() if settings.judge is None else open_judge(config, log) as judge,
     ):
         subject = make_subject(due.tree, conditions, tasks)
