@@ -30,6 +30,8 @@ from wmo_episode.wire import (
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request body; a conversation of 20 turns of capped output is far below."""
+MAX_CONNECTIONS = 64
+"""At a time, each of which takes a thread of ours. pi has two; what a candidate opens beyond is closed unheard."""
 LENGTH_DIGITS = 18
 """A longer Content-Length is too large, whatever it says; int() itself refuses 4,300 digits."""
 BODY_WAIT_S = 30.0
@@ -75,6 +77,9 @@ class Shim:
                 return
             thread = threading.Thread(target=self._handle, args=(connection, address), name="shim", daemon=True)
             with self._lock:
+                if len(self._open) >= MAX_CONNECTIONS:
+                    connection.close()
+                    continue
                 self._open[connection] = thread
             thread.start()
 
