@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -28,6 +29,9 @@ NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1
 
 FROM_MAKE = ("HOLDOUT", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
 """Where make hands its command line on: a proposer that is a command must not read there what is held out."""
+
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+"""What could steer the terminal from within a cell: a summary or a file name is a model's words (wmo_kit.terminal)."""
 
 running: list[subprocess.Popen[str]] = []
 """The tool at work, if one is."""
@@ -137,11 +141,16 @@ def caption(status: dict[str, Any]) -> str | None:
     return "; ".join(unreal) or None
 
 
+def shown(text: str) -> str:
+    """Give text for one line on the terminal, what could steer it as escapes."""
+    return STEERING.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+
+
 def show(run: str) -> None:
     """Print the table of a run for people."""
     status = document("wmo-state", "status", run)
     console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
-    table = Table(title=f"run {run}", caption=caption(status))
+    table = Table(title=f"run {shown(run)}", caption=caption(status))
     for name, justify in (("slot", "right"), ("candidate", "left"), ("score", "right"), ("vs seed", "right")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     counted = not status["simulated"] or status["spent"]["worker"]["cost"] is not None
@@ -158,8 +167,8 @@ def show(run: str) -> None:
             f"{row['score']:.4f}" if scored else "-",
             f"{row['change']:+.4f}" if scored and row["slot"] else "",
             *(used(row["spent"]) if counted else ()),
-            row["summary"] or ("the seed" if row["slot"] == 0 else ""),
-            ", ".join(filter(None, [", ".join(row["changed_files"]), row["note"]])),
+            shown(row["summary"] or "") or ("the seed" if row["slot"] == 0 else ""),
+            shown(", ".join(filter(None, [", ".join(row["changed_files"]), row["note"]]))),
             style="bold" if best and row["candidate_id"] == best["candidate_id"] else None,
         )
     console.print(table)
@@ -342,7 +351,7 @@ def show_transfer(found: dict[str, Any]) -> None:
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in found["tasks"]:
         same = row["a_passes"] == row["b_passes"]
-        table.add_row(row["task_id"], f"{row['a']:.4f}", f"{row['b']:.4f}", "" if same else "differ")
+        table.add_row(shown(row["task_id"]), f"{row['a']:.4f}", f"{row['b']:.4f}", "" if same else "differ")
     console.print(table)
     if found["agreement"] is not None:
         both = found["confusion"]
@@ -351,7 +360,7 @@ def show_transfer(found: dict[str, Any]) -> None:
             f"only in B {both['only_b_passes']}, in neither {both['both_fail']}; gap A - B {found['gap']:+.4f}",
             soft_wrap=True,
         )
-    console.print(found["sentence"], soft_wrap=True)
+    console.print(shown(found["sentence"]), soft_wrap=True)
 
 
 @task

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from wmo_kit.log import Log
+from wmo_kit.terminal import shown_on_one_line
 
 
 class WorkProgress:
@@ -23,11 +24,11 @@ class WorkProgress:
 
     def _make_bar(self) -> Progress:
         return Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[last]}"),
+            TextColumn("{task.fields[last]}", markup=False),
             console=Console(stderr=True),
             transient=True,
         )
@@ -41,6 +42,7 @@ class WorkProgress:
 
     def advance(self, last: str) -> None:
         """One piece is done; `last` says which, and how it went."""
+        last = shown_on_one_line(last)
         self._done += 1
         if self._bar:
             self._bar.update(self._task, advance=1, last=last)
