@@ -78,4 +78,11 @@ function shimFetch(url: any, init: any = {}): Promise<any> {
 	});
 }
 
-Object.assign(globalThis, { fetch: shimFetch, Headers: ShimHeaders });
+/** Stands in for undici's FormData: pi's client asks of every body whether it is one, and that alone would load it. */
+class NoFormData {
+	constructor() {
+		throw new TypeError("FormData is not there: an agent reaches its shim alone, which takes no forms");
+	}
+}
+
+Object.assign(globalThis, { fetch: shimFetch, Headers: ShimHeaders, FormData: NoFormData });

@@ -18,10 +18,12 @@ const PACKAGES = {
 const COMMONJS = new Set(["ignore", "yaml"]);
 const WITH_DEFAULT = new Set(["typebox"]);
 
-// CommonJS code inside an ES module needs a `require` for node's builtins.
+// CommonJS code inside an ES module needs a `require` for node's builtins. It is made where it is used: making one for
+// every chunk took a tenth of the time that the libraries take to load.
 const BANNER = [
 	'import { createRequire as wmoCreateRequire } from "node:module";',
-	"const require = wmoCreateRequire(import.meta.url);",
+	"let wmoRequire;",
+	"const require = (name) => (wmoRequire ??= wmoCreateRequire(import.meta.url))(name);",
 ].join("\n");
 
 const [vendor, out] = process.argv.slice(2).map((path) => resolve(path));
