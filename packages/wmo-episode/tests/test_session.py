@@ -4,7 +4,16 @@ import pytest
 from wmo_contracts.chat import ChatRequest
 from wmo_contracts.episode import Observation, Usage
 from wmo_episode.patience import Patience
-from wmo_episode.session import BUDGET_EXHAUSTED, EPISODE_OVER, MAX_STEPS, BudgetSpent, Done, HostFailed
+from wmo_episode.session import (
+    BUDGET_EXHAUSTED,
+    CALLS_TOO_LARGE,
+    EPISODE_OVER,
+    MAX_STEPS,
+    MAX_STEPS_SIZE,
+    BudgetSpent,
+    Done,
+    HostFailed,
+)
 from wmo_kit.errors import Missing
 from wmo_models.provider import ProviderError
 
@@ -83,6 +92,14 @@ def test_a_hammering_agent_does_not_grow_the_result(make_session):
     for _ in range(MAX_STEPS + 5):
         session.act("fly", {})
     assert len(session.steps) == MAX_STEPS
+
+
+def test_large_calls_do_not_grow_the_result_without_bound(make_session):
+    session = make_session(max_env_actions=1)
+    given = [session.act("bash", {"command": "x" * (MAX_STEPS_SIZE // 10)}).content for _ in range(12)]
+    assert given[1] == BUDGET_EXHAUSTED
+    assert given[-3:] == [CALLS_TOO_LARGE] * 3
+    assert sum(len(step.action.arguments["command"]) for step in session.steps) < MAX_STEPS_SIZE
 
 
 def test_signal_is_the_hosts_view_of_the_last_completion(make_session, scripted, says, call):

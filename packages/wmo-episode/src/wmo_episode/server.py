@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -32,6 +33,8 @@ MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request body; a conversation of 20 turns of capped output is far below."""
 MAX_CONNECTIONS = 64
 """At a time, each of which takes a thread of ours. pi has two; what a candidate opens beyond is closed unheard."""
+LARGE_BODY = 1024 * 1024
+"""Requests above it are answered one at a time: their bodies, and what is parsed of them, are memory of ours."""
 LENGTH_DIGITS = 18
 """A longer Content-Length is too large, whatever it says; int() itself refuses 4,300 digits."""
 BODY_WAIT_S = 30.0
@@ -47,6 +50,7 @@ class Shim:
         """`door` is where the agent is told to knock; its socket is closed with the shim."""
         self.session, self.door = session, door
         self._lock = threading.Lock()
+        self.large = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
         self._acceptor = threading.Thread(target=self._accept, name="shim", daemon=True)
         self._acceptor.start()
@@ -135,6 +139,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(code, error_object((message or HTTPStatus(code).phrase).lower(), "bad_request"))
 
     def _serve(self) -> None:
+        length = self.headers.get("Content-Length", "0")
+        small = len(length) <= LENGTH_DIGITS and length.isascii() and length.isdigit() and int(length) <= LARGE_BODY
+        with nullcontext() if small else self.shim.large:
+            self._answer()
+
+    def _answer(self) -> None:
         try:
             body = self._read_body()
         except TimeoutError:

@@ -3,6 +3,7 @@
 The agent's process calls in from many threads at once; budget, step list and environment are serialised here.
 """
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -23,8 +24,11 @@ from wmo_episode.wire import Answer, BadRequest, read_reply, tool_arguments
 
 BUDGET_EXHAUSTED = "environment action budget exhausted"
 EPISODE_OVER = "the episode is over"
+CALLS_TOO_LARGE = "the call was not executed: the episode's tool calls are larger than 32 MiB in all"
 MAX_STEPS = 1000
 """Steps kept: an agent that hammers /tool past its budget must not grow the result without bound."""
+MAX_STEPS_SIZE = 32 << 20
+"""Characters of the calls that are taken, arguments and observations: all of them are memory of ours, and evidence."""
 
 
 class BudgetSpent(Exception):
@@ -84,6 +88,7 @@ class Session:
         self._closed = False
         self._steps: list[Step] = []
         self._actions = 0
+        self._steps_size = 0
         self._usage = Usage()
         self._completions = 0
         self._last: Answer | None = None
@@ -146,6 +151,9 @@ class Session:
         with self._environment_turn:
             if self._closed or self._done is not None:
                 return _error(EPISODE_OVER)
+            size = len(name) + len(json.dumps(arguments))
+            if self._steps_size + size > MAX_STEPS_SIZE:
+                return _error(CALLS_TOO_LARGE)
             action = Action(kind="tool", name=name)
             note = self._environment.state_note if isinstance(self._environment, KeepsNote) else ""
             try:
@@ -154,6 +162,7 @@ class Session:
             except BadRequest as error:
                 observation = _error(f"the call of '{name}' was not executed: {error}")
             if len(self._steps) < MAX_STEPS:
+                self._steps_size += size + len(observation.content)
                 task_id = self.brief.task_id
                 self._steps.append(Step(action=action, observation=observation, state_before=note, task=task_id))
             return observation
