@@ -37,14 +37,18 @@ class Sandbox:
         binds: Sequence[Bind] = (),
         limits: SandboxLimits | None = None,
         mode: SandboxMode = "bwrap",
+        nests: bool = False,
     ) -> None:
-        """Open it over the folder `workspace` without waiting: where none can be made, the first call says so."""
+        """Open it over the folder `workspace` without waiting: where none can be made, the first call says so.
+
+        With `nests`, for verifiers, commands can make boxes within the box: bash /opt/wmo/apart.sh PROGRAM ...
+        """
         self._limits = limits or SandboxLimits()
-        self._place = (workspace.absolute(), tuple(binds), self._limits, mode)
+        self._place, self._nests = (workspace.absolute(), tuple(binds), self._limits, mode), nests
         self._env = _variables(self._place[0], binds) if mode == "none" else {}
         self._turn, self._state = threading.Lock(), threading.Lock()
         self._closed = False
-        self._supervised: Supervised | None = Supervised(*self._place)
+        self._supervised: Supervised | None = Supervised(*self._place, nests=nests)
 
     @property
     def binds(self) -> tuple[Bind, ...]:
@@ -95,7 +99,7 @@ class Sandbox:
             with self._state:
                 if self._closed:
                     return Observation(content="the sandbox is closed", is_error=True)
-                supervised = self._supervised = self._supervised or Supervised(*self._place)
+                supervised = self._supervised = self._supervised or Supervised(*self._place, nests=self._nests)
             try:
                 reply = supervised.ask(request, wait_s)
                 self._check_disks(str(reply.get("output", "")))

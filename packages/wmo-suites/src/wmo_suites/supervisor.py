@@ -28,6 +28,9 @@ LOOK_S = 0.25
 WALK_SHARE = 10
 """Walking the workspace takes at most one part in so many of the time, however many files it has."""
 BLOCK_BYTES = 512  # stat(2): st_blocks
+ENTRY_BYTES = 4096
+"""What a file or folder counts at least: an empty one takes an inode, and a disk has only so many."""
+INODE_BYTES = 1024
 WRITABLE, IN_MEMORY = ("/app", "/logs"), ("/tmp", "/dev/shm")
 KILL_ROUNDS = 50
 SETTLE_ROUNDS, SETTLE_S = 500, 0.01
@@ -71,6 +74,7 @@ class Supervisor:
         self._bounds = Bounds(limits)
         self._streams: dict[int, Kept] = {}
         self._shell, self._status = 0, 0
+        self._forgiven = False  # whether the command in progress is over a limit by what it ran apart and is dead
         self._wake, wake_write = os.pipe()
         for descriptor in (self._wake, wake_write):
             os.set_blocking(descriptor, False)
@@ -124,7 +128,7 @@ class Supervisor:
         kept = self._streams[read_end] = Kept(self._limits["output_cap_bytes"])
         self._poller.register(read_end, select.POLLIN)
         deadline = time.monotonic() + timeout_s
-        stopped = ""
+        stopped, self._forgiven = "", False
         while self._shell:
             self._turn(LOOK_S if stopped else min(LOOK_S, max(deadline - time.monotonic(), 0)))
             if self._shell and not stopped:
@@ -143,9 +147,12 @@ class Supervisor:
             kill_strangers(spared)
             return "timeout"
         exceeded = self._bounds.exceeded()
-        if exceeded:
+        if exceeded and (boxes := boxes_within(process_ids())):
+            send(boxes, signal.SIGKILL)  # what a verifier runs apart: it goes on without
+            self._forgiven = True
+        if exceeded and not self._forgiven:
             os.kill(-1, signal.SIGKILL)  # as process 1: everything else in the box, at once, which a fork bomb needs
-        return exceeded
+        return "" if self._forgiven else exceeded
 
     def _settle(self, spared: set[int]) -> None:
         """Wait until what was killed is gone: dying takes a moment, and the next command is not to meet it."""
@@ -226,49 +233,81 @@ class Bounds:
         return ""
 
 
-def resident_bytes(processes: list[int]) -> int:
-    """Give the memory that processes have of their own; what they share is counted for each."""
-    pages = 0
+def resident_bytes(processes: list[int], proc: str = "/proc") -> int:
+    """Give the memory that processes have, but for files on a disk; what they share is counted for each."""
+    total = 0
     for process in processes:
         try:
-            with open(f"/proc/{process}/statm", "rb") as file:  # noqa: PTH123
-                _, resident, shared = file.read().split()[:3]
+            with open(f"{proc}/{process}/status", "rb") as file:  # noqa: PTH123
+                lines = file.read().splitlines()
         except OSError:
             continue  # it ended meanwhile
-        pages += int(resident) - int(shared)
-    return pages * resource.getpagesize()
-
-
-def used_bytes(place: str) -> int:
-    """Give what a file system in memory holds."""
-    status = os.statvfs(place)
-    return (status.f_blocks - status.f_bfree) * status.f_frsize
-
-
-def stored_bytes(folder: str) -> int:
-    """Give what a folder's files take on disk; links are not followed, and folders that may not be read not seen."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(place, name)).st_blocks * BLOCK_BYTES  # noqa: PTH118
-            except OSError:
-                continue  # it was removed meanwhile
+        for line in lines:
+            if line.startswith((b"RssAnon:", b"RssShmem:")):
+                total += int(line.split()[1]) << 10
     return total
 
 
-def unlinked_bytes(processes: list[int]) -> int:
+def used_bytes(place: str) -> int:
+    """Give what a file system in memory holds, its files' own records too."""
+    status = os.statvfs(place)
+    return (status.f_blocks - status.f_bfree) * status.f_frsize + (status.f_files - status.f_ffree) * INODE_BYTES
+
+
+def stored_bytes(folder: str) -> int:
+    """Give what a folder's entries take on disk; links are not followed, and folders that may not be read not seen.
+
+    Nor is what is mounted below it read-only, such as a proposer's evidence: no command can have written it. And no
+    folder whose path is longer than the kernel takes one.
+    """
+    total, waiting = 0, [folder]
+    while waiting:  # not os.walk: it calls itself for each level, and an agent can make too many
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    status = entry.stat(follow_symlinks=False)
+                    total += max(status.st_blocks * BLOCK_BYTES, ENTRY_BYTES)
+                    if stat.S_ISDIR(status.st_mode) and not read_only(entry.path):
+                        waiting.append(entry.path)
+        except OSError:
+            continue  # it was removed meanwhile, or may not be read
+    return total
+
+
+def read_only(folder: str) -> bool:
+    """Say whether a folder lies on a file system that is mounted read-only."""
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False  # it was removed meanwhile, or is hidden by one that may not be entered
+
+
+def unlinked_bytes(processes: list[int], proc: str = "/proc") -> int:
     """Give what files take that have no name any more and are held open."""
     held: dict[tuple[int, int], int] = {}
     for process in processes:
         try:
-            for name in os.listdir(f"/proc/{process}/fd"):  # noqa: PTH208
-                status = os.stat(f"/proc/{process}/fd/{name}")  # noqa: PTH116
+            for name in os.listdir(f"{proc}/{process}/fd"):  # noqa: PTH208
+                status = os.stat(f"{proc}/{process}/fd/{name}")  # noqa: PTH116
                 if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
                     held[status.st_dev, status.st_ino] = status.st_blocks * BLOCK_BYTES
         except OSError:
             continue  # it ended meanwhile, or is not ours to look at
     return sum(held.values())
+
+
+def boxes_within(processes: list[int]) -> set[int]:
+    """Give the first processes of boxes within this one (apart.sh): with each ends all that runs in its box."""
+    found = set()
+    for process in processes:
+        try:
+            with open(f"/proc/{process}/status", "rb") as file:  # noqa: PTH123
+                ids = file.read().partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+        except OSError:
+            continue  # it ended meanwhile
+        if len(ids) > 1 and ids[1] == b"1":
+            found.add(process)
+    return found
 
 
 def reaped() -> list[tuple[int, int]]:

@@ -1,6 +1,5 @@
 """The verifier: runs a task's tests/test.sh over a workspace and reads its verdict."""
 
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -17,13 +16,15 @@ from wmo_suites.box import Bind
 from wmo_suites.reward import BadVerdictError, read_reward, read_tests
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import Task
-from wmo_suites.workspace import empty_folder, remove_workspace
+from wmo_suites.workspace import empty_folder, remove_entry, remove_workspace
 
 TESTS_INSIDE, LOGS_INSIDE = "/tests", "/logs/verifier"
 COMMAND = 'bash "${WMO_TESTS:-/tests}/test.sh"'
 OUTPUT_NAME = "output.txt"
 OUTPUT_CAP_BYTES = 256 << 10
 TAIL_CHARACTERS = 500
+DEPTH = 16
+"""Folders in a log folder, one in the other."""
 
 Guard = Callable[[Callable[[], None]], AbstractContextManager[None]]
 """Has a function called where work must end at once while its context lasts (wmo_kit.stopping.Stop.calling)."""
@@ -109,7 +110,7 @@ def _run_fresh(task: Task, workspace: Path, logs: Path, mode: SandboxMode, guard
     limits = replace(task.limits, output_cap_bytes=OUTPUT_CAP_BYTES)
     binds = (Bind(task.tests, TESTS_INSIDE), Bind(logs, LOGS_INSIDE, writable=True))
     with (
-        Sandbox(workspace, binds=binds, limits=limits, mode=mode) as sandbox,
+        Sandbox(workspace, binds=binds, limits=limits, mode=mode, nests=True) as sandbox,
         guard(sandbox.close) if guard else nullcontext(),
     ):
         return sandbox.run(COMMAND, timeout_s=task.verifier_timeout_s)
@@ -140,14 +141,23 @@ def _no_reward(task: Task, reason: str, ended: Observation) -> str:
 
 
 def _tidy(logs: Path) -> None:
-    """Leave only plain files and folders, readable by us: the folder is evidence that others copy and read."""
-    for folder, folders, files in os.walk(logs):
-        for name in folders + files:
-            path = Path(folder, name)
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                path.unlink()
+    """Leave only plain files and folders, readable by us: the folder is evidence that others copy and read.
+
+    What has no printable name, or lies deeper than DEPTH folders, goes.
+    """
+    waiting = [(logs, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        for path in folder.iterdir():
+            if path.is_symlink() or not (path.is_file() or path.is_dir()) or not path.name.isprintable():
+                remove_entry(path)
+            elif path.is_dir():
+                path.chmod(0o755)
+                waiting.append((path, depth + 1))
+                if depth == DEPTH:
+                    empty_folder(path)
             else:
-                path.chmod(0o755 if path.is_dir() else 0o644)
+                path.chmod(0o644)
 
 
 def _keep_output(path: Path, content: str) -> None:

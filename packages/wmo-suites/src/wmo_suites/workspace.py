@@ -8,6 +8,7 @@ from wmo_kit.errors import BadDocument
 
 from wmo_suites.task import Task
 
+MOVED = "moved-"
 EPOCH = 946_684_800
 """2000-01-01T00:00:00Z, every copied file's time: a listing of the workspace reads the same in every attempt."""
 
@@ -56,15 +57,33 @@ def remove_workspace(directory: Path) -> None:
 def empty_folder(directory: Path) -> None:
     """Remove what is in a folder that an agent worked in. Raises OSError.
 
-    It may hold folders without permissions, which keep anyone but root from deleting what is in them.
+    It may hold folders without permissions, which keep anyone but root from deleting what is in them, and folders in
+    folders, deeper than a path may be long: each is moved up to `directory` before it is looked into.
     """
     directory.chmod(0o755)
-    for folder, folders, _ in os.walk(directory):
-        for path in (Path(folder, name) for name in folders):
-            if not path.is_symlink():
-                path.chmod(0o755)
-    for entry in directory.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+    moved = 0
+    waiting = [directory]
+    while waiting:
+        folder = waiting.pop()
+        for entry in list(os.scandir(folder)):
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)  # noqa: PTH108  a name need not be text
+                continue
+            path = Path(entry.path)
+            path.chmod(0o755)
+            if folder != directory:
+                while os.path.lexists(up := directory / f"{MOVED}{moved}"):
+                    moved += 1
+                path = path.rename(up)
+                moved += 1
+            waiting.append(path)
+        if folder != directory:
+            folder.rmdir()
+
+
+def remove_entry(path: Path) -> None:
+    """Remove a file, link, special file, or folder with all that is in it. Raises OSError."""
+    if path.is_dir() and not path.is_symlink():
+        remove_workspace(path)
+    else:
+        path.unlink()

@@ -9,6 +9,22 @@ HEADER = "file\tlines\terrors\n"
 GIVEN = HEADER + "archive\t5\t2\nbackup\t3\t0\nmail\t4\t1\nweb\t3\t0\nTOTAL\t15\t3\n"
 
 
+def apart(command: list[str]) -> list[str]:
+    """The command line that runs a program of the agent's where it sees neither /tests nor /logs, nor this process."""
+    script = "/opt/wmo/apart.sh"  # wmo brings it; elsewhere, as in Docker, the program runs beside us
+    return ["bash", script, *command] if Path(script).exists() else command
+
+
+subprocess.run(apart(["true"]), check=True, timeout=10)  # else no reward: a box that cannot be made is nobody's failing
+
+
+def plain_text(file: Path) -> str:
+    """What a plain file holds: a pipe would keep us for ever."""
+    if file.is_symlink() or not file.is_file():
+        raise ValueError(f"{file.name} is no plain file")
+    return file.read_text()
+
+
 def fresh_room() -> Path:
     """An empty directory, always the same: a path in a message must not differ from run to run."""
     room = Path("/tmp/room")
@@ -18,7 +34,7 @@ def fresh_room() -> Path:
 
 
 def run(directory: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    command = ["bash", "/app/collect.sh", str(directory), str(out)]
+    command = apart(["bash", "/app/collect.sh", str(directory), str(out)])
     return subprocess.run(command, cwd="/tmp", capture_output=True, text=True, timeout=10)
 
 
@@ -30,16 +46,16 @@ def collect(reports: dict[str, str]) -> str:
     for name, text in reports.items():
         (directory / name).write_text(text)
     done = run(directory, out)
-    return out.read_text() if done.returncode == 0 else f"exit {done.returncode}"
+    return plain_text(out) if done.returncode == 0 else f"exit {done.returncode}"
 
 
 def given_reports() -> str | None:
     summary = Path("/app/summary.tsv")
     if not summary.is_file() or summary.resolve() != summary:
         return "there is no file /app/summary.tsv"
-    if summary.read_text() != GIVEN:
+    if plain_text(summary) != GIVEN:
         return "summary.tsv is not the summary of /app/reports"
-    given = {path.name: path.read_text() for path in Path("/app/reports").iterdir()}
+    given = {path.name: plain_text(path) for path in Path("/app/reports").iterdir()}
     return None if collect(given) == GIVEN else "the script does not write the same summary again"
 
 
@@ -70,7 +86,7 @@ def missing_directory() -> str | None:
     done = run(out.with_name("nowhere"), out)
     if done.returncode != 2 or not done.stderr.strip():
         return f"exit {done.returncode} for a missing directory, or no message"
-    return None if out.read_text() == "yesterday\n" else "the old summary was lost though the directory is missing"
+    return None if plain_text(out) == "yesterday\n" else "the old summary was lost though the directory is missing"
 
 
 CHECKS = (given_reports, odd_names, quiet_reports, missing_directory)

@@ -39,6 +39,15 @@ print("OK", file=sys.stderr)
 """
 
 
+def apart(command: list[str]) -> list[str]:
+    """The command line that runs a program of the agent's where it sees neither /tests nor /logs, nor this process."""
+    script = "/opt/wmo/apart.sh"  # wmo brings it; elsewhere, as in Docker, the program runs beside us
+    return ["bash", script, *command] if Path(script).exists() else command
+
+
+subprocess.run(apart(["true"]), check=True, timeout=10)  # else no reward: a box that cannot be made is nobody's failing
+
+
 def run(arguments: list[str], seed: int) -> str | None:
     """Runs python beside a copy of stock and the pristine tests; what went wrong, if it fails."""
     room = Path("/tmp/room")
@@ -46,7 +55,7 @@ def run(arguments: list[str], seed: int) -> str | None:
     shutil.copytree("/app/stock", room / "stock", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy("/tests/given/test_shelf.py", room)
     environment = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": str(seed)}
-    command = [sys.executable, "-s", "-B", *arguments]
+    command = apart([sys.executable, "-s", "-B", *arguments])
     done = subprocess.run(command, cwd=room, env=environment, capture_output=True, text=True, timeout=10)
     last = done.stderr.strip().rpartition("\n")[2]
     if done.returncode == 0 and last == "OK":  # the exit status alone is not enough: the package could end the process

@@ -12,6 +12,15 @@ TOKEN = b"tok_live_9f3b7c21e8"
 EXPECTED = json.loads(Path("/tests/expected.json").read_text(encoding="utf-8"))
 
 
+def apart(command: list[str]) -> list[str]:
+    """The command line that runs git, and what the repository has it run, without /tests, /logs or us."""
+    script = "/opt/wmo/apart.sh"  # wmo brings it; elsewhere, as in Docker, the program runs beside us
+    return ["bash", script, *command] if Path(script).exists() else command
+
+
+subprocess.run(apart(["true"]), check=True, timeout=10)  # else no reward: a box that cannot be made is nobody's failing
+
+
 def git(*arguments: str) -> bytes:
     """What git prints; replacement objects and the configuration of the machine do not count."""
     environment = {**os.environ, "GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"}
@@ -25,7 +34,7 @@ def git(*arguments: str) -> bytes:
         "core.fsmonitor=false",
         *arguments,
     ]
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=10)
+    done = subprocess.run(apart(command), env=environment, capture_output=True, timeout=10)
     if done.returncode:
         raise ValueError(f"/app/repo is not the repository asked for: 'git {arguments[0]}' fails")
     return done.stdout

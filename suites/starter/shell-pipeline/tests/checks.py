@@ -8,6 +8,15 @@ SCRIPT = Path("/app/busiest.sh")
 SAMPLE = Path("/tests/sample.log")
 
 
+def apart(command: list[str]) -> list[str]:
+    """The command line that runs a program of the agent's where it sees neither /tests nor /logs, nor this process."""
+    script = "/opt/wmo/apart.sh"  # wmo brings it; elsewhere, as in Docker, the program runs beside us
+    return ["bash", script, *command] if Path(script).exists() else command
+
+
+subprocess.run(apart(["true"]), check=True, timeout=10)  # else no reward: a box that cannot be made is nobody's failing
+
+
 def line(client: str, size: object, request: str = "GET / HTTP/1.1") -> str:
     return f'{client} - - [12/Feb/2024:10:00:00 +0000] "{request}" 200 {size}\n'
 
@@ -16,7 +25,8 @@ def busiest(log: str) -> list[str]:
     """The lines that the script prints for this log."""
     if not SCRIPT.is_file() or SCRIPT.resolve() != SCRIPT:
         raise FileNotFoundError("there is no script /app/busiest.sh")
-    done = subprocess.run(["bash", str(SCRIPT)], cwd="/tmp", input=log, capture_output=True, text=True, timeout=10)
+    command = apart(["bash", str(SCRIPT)])
+    done = subprocess.run(command, cwd="/tmp", input=log, capture_output=True, text=True, timeout=10)
     if done.returncode:
         raise ValueError(f"busiest.sh ended with exit {done.returncode}")
     return done.stdout.splitlines()

@@ -8,11 +8,20 @@ from pathlib import Path
 PROGRAM = Path("/app/versions.py")
 
 
+def apart(command: list[str]) -> list[str]:
+    """The command line that runs a program of the agent's where it sees neither /tests nor /logs, nor this process."""
+    script = "/opt/wmo/apart.sh"  # wmo brings it; elsewhere, as in Docker, the program runs beside us
+    return ["bash", script, *command] if Path(script).exists() else command
+
+
+subprocess.run(apart(["true"]), check=True, timeout=10)  # else no reward: a box that cannot be made is nobody's failing
+
+
 def sort(text: str) -> tuple[list[str], list[str], int]:
     """The lines of stdout and stderr and the exit status for this list."""
     if not PROGRAM.is_file() or PROGRAM.resolve() != PROGRAM:
         raise FileNotFoundError("there is no program /app/versions.py")
-    command = [sys.executable, "-s", "-B", str(PROGRAM)]
+    command = apart([sys.executable, "-s", "-B", str(PROGRAM)])
     done = subprocess.run(command, cwd="/tmp", input=text, capture_output=True, text=True, timeout=10)
     return done.stdout.splitlines(), done.stderr.splitlines(), done.returncode
 
