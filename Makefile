@@ -24,7 +24,7 @@ PI      := vendor/runtime/stamp.json
 LOCAL   := .local-model
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run plan status transfer best test check bench run-local-model lock schemas clean
+.PHONY: help setup run plan status transfer best test check bench bench-baseline run-local-model lock schemas clean
 
 help: ## Print this help
 	@echo 'wmo improves the harness of an agent (prompt, limits, skills, source) while the model stays fixed.'
@@ -68,6 +68,9 @@ check: $(DEV) ## Lint and type-check
 
 bench: $(DEV) $(PI) ## Measure speed, as ratios within one run
 	@$(BIN)/python -m bench
+
+bench-baseline: $(DEV) $(PI) ## Measure speed and keep the values, which make bench then shows the change against
+	@$(BIN)/python -m bench --record
 
 run-local-model: $(RUNTIME) $(PI) $(LOCAL)/.stamp ## Play real episodes with a real, very small model on this machine
 	@exec $(BIN)/python -m local_model

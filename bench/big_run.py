@@ -30,6 +30,8 @@ ITERATIONS = 100_000
 """More than any fixture has: the next step is always a proposal."""
 TRIAL_BYTES = {"episode.json": 4_000, "wmo-run.json": 12_000, "verifier/output.txt": 500, "verifier/reward.txt": 4}
 """What a trial of the starter suite leaves, in round numbers; without cell.json, as in a run of the reference."""
+JUDGE_BYTES = {"judge/verdict.json": 1_000, "judge/exchanges.json": 15_000}
+"""And what a judge leaves, where one is in the verifier's place."""
 REQUEST_BYTES, TRANSCRIPT_BYTES = 6_000, 20_000
 """And what a turn of a proposer leaves, next to its source."""
 
@@ -40,6 +42,7 @@ class Material:
 
     seed: SourceTree
     request: ScoreRequest
+    judged: bool = False
 
     def tree(self, slot: int) -> SourceTree:
         """Give a slot's harness: slot 0 is the seed, any other has a line of its own."""
@@ -53,21 +56,25 @@ class Material:
         cells = tuple(
             ScoreCell(
                 task_id=task,
-                attempt=1,
+                attempt=attempt,
                 reward=float(slot >> place & 1),
                 passed=bool(slot >> place & 1),
-                artifact_dir=f"trials/{task}/attempt-1",
+                artifact_dir=f"trials/{task}/attempt-{attempt}",
                 note="" if slot >> place & 1 else "not ok 3 - the totals agree: expected 1204, found 1198",
             )
             for place, task in enumerate(sorted(self.request.task_ids))
+            for attempt in range(1, self.request.attempts + 1)
         )
         return ScoreReport(doc_hash=document, request=self.request, cells=cells)
 
 
-def gather() -> Material:
-    """Read the vendored seed and the names of the starter suite's tasks."""
-    tasks = sorted(path.parent.name for path in SUITE.glob("*/task.toml"))
-    return Material(seed_tree(ROOT / "vendor"), ScoreRequest(task_ids=tuple(tasks), attempts=1))
+def gather(tasks: int | None = None, attempts: int = 1, *, judged: bool = False) -> Material:
+    """Read the vendored seed and the names of the starter suite's first `tasks` (None: all).
+
+    With `judged`, trials leave a judge's evidence and not a verifier's.
+    """
+    names = sorted(path.parent.name for path in SUITE.glob("*/task.toml"))[:tasks]
+    return Material(seed_tree(ROOT / "vendor"), ScoreRequest(task_ids=tuple(names), attempts=attempts), judged)
 
 
 def build_run(run_dir: Path, slots: int, material: Material) -> None:
@@ -97,9 +104,11 @@ def _settings(run_dir: Path, material: Material) -> RunSettings:
 def _write_trials(candidate: Path, material: Material) -> tuple[str, ...]:
     """Write the seed's trials; gives the files' paths, relative to the candidate."""
     names = []
-    for task in material.request.task_ids:
-        for name, size in TRIAL_BYTES.items():
-            path = candidate / "trials" / task / "attempt-1" / name
+    left = {name: size for name, size in TRIAL_BYTES.items() if not (material.judged and name.startswith("verifier/"))}
+    left |= JUDGE_BYTES if material.judged else {}
+    for cell in material.report(0, "0" * 32).cells:
+        for name, size in left.items():
+            path = candidate / cell.artifact_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("x" * size)
             names.append(str(path.relative_to(candidate)))
