@@ -34,6 +34,8 @@ INODE_BYTES = 1024
 WRITABLE, IN_MEMORY = ("/app", "/logs"), ("/tmp", "/dev/shm")
 KILL_ROUNDS = 50
 SETTLE_ROUNDS, SETTLE_S = 500, 0.01
+DEFAULTS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+"""Ignored here, or by whoever started us (a background job ignores QUIT): a command would keep that."""
 
 
 class Kept:
@@ -71,7 +73,7 @@ class Supervisor:
         self._home = os.getcwd()  # noqa: PTH109  pathlib costs 8 ms of start-up
         self._null = os.open(os.devnull, os.O_RDWR)
         set_limits(limits)
-        self._bounds = Bounds(limits)
+        self._bounds, self._look_at = Bounds(limits), 0.0
         self._streams: dict[int, Kept] = {}
         self._shell, self._status = 0, 0
         self._forgiven = False  # whether the command in progress is over a limit by what it ran apart and is dead
@@ -143,9 +145,13 @@ class Supervisor:
 
     def _stop_if_over(self, deadline: float, spared: set[int]) -> str:
         """Kill what the running command started where its time is up, everything where the sandbox is too large."""
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        if now >= deadline:
             kill_strangers(spared)
             return "timeout"
+        if now < self._look_at:
+            return ""  # some output, or its end, woke us
+        self._look_at = now + LOOK_S
         exceeded = self._bounds.exceeded()
         if exceeded and (boxes := boxes_within(process_ids())):
             send(boxes, signal.SIGKILL)  # what a verifier runs apart: it goes on without
@@ -167,11 +173,9 @@ class Supervisor:
         streams = [
             (os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate((self._null, output, output))
         ]
-        # ignored here, or by whoever started us (a background job ignores QUIT): a command would keep that
-        defaults = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
         environment = {**os.environ, **env}
         return os.posix_spawnp(
-            argv[0], argv, environment, file_actions=streams, setsid=True, setsigdef=defaults, setsigmask=()
+            argv[0], argv, environment, file_actions=streams, setsid=True, setsigdef=DEFAULTS, setsigmask=()
         )
 
     def _turn(self, wait_s: float | None) -> bool:
