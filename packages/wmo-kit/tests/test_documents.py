@@ -1,5 +1,6 @@
 """Documents from hostile sources: each is a BadDocument that names the source and the place."""
 
+import json
 import os
 from pathlib import Path
 
@@ -107,3 +108,13 @@ def test_what_a_message_quotes_is_short_plain_and_on_one_line():
     assert shown("Größe 'x'") == "Größe 'x'"
     assert shown("a\nb\ud800\x1b[2J") == r"a\nb\ud800\x1b[2J"
     assert shown("x" * 10_000) == "x" * 200 + "... (10000 characters)"
+
+
+def test_what_is_no_file_is_written_to_and_stays(tmp_path):
+    """So does /dev/null, whose place a rename would take where we are root."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with os.fdopen(os.open(pipe, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0) as reader:
+        emit(GOOD, pipe)
+        assert json.loads(reader.read(1 << 16))["schema"] == "wmo.harness/1"
+    assert pipe.is_fifo()

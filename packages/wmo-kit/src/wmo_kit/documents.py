@@ -134,11 +134,18 @@ def validate_text(text: str | bytes, model: type[PartT], name: str) -> PartT:
 
 
 def emit(document: Document, output: str | Path = "-") -> None:
-    """Give the result document: on stdout for `-`, else atomically to a file. Raises OSError."""
+    """Give the result document: on stdout for `-`, else atomically to a file. Raises OSError.
+
+    What is there and no file is written to: a rename would put a file in the place of /dev/null.
+    """
+    path = Path(output)
     if str(output) == "-":
         print_text(document.to_text())
+    elif path.exists() and not path.is_file() and not path.is_dir():
+        with naming(path):
+            path.write_text(document.to_text(), "utf-8")
     else:
-        write_text_atomic(Path(output), document.to_text())
+        write_text_atomic(path, document.to_text())
 
 
 def print_text(text: str) -> None:
