@@ -7,7 +7,9 @@ import threading
 import time
 from pathlib import Path
 
-from wmo_kit.child import run_child
+from wmo_kit import child
+from wmo_kit.bell import Bell
+from wmo_kit.child import run_child, started_child
 
 
 def alive(pid: int) -> bool:
@@ -76,7 +78,9 @@ def test_nothing_is_left_open():
 
 SIGNALLED = """
 import signal, sys
-from wmo_kit.child import run_child
+from wmo_kit import child
+from wmo_kit.bell import Bell
+from wmo_kit.child import run_child, started_child
 from wmo_kit.orphans import descendants
 from wmo_kit.signals import handle_stopping, raise_stop
 from wmo_kit.errors import Terminated
@@ -96,3 +100,14 @@ for number in range(40):
 def test_a_signal_amid_the_start_of_a_child_leaves_none_behind():
     done = subprocess.run([sys.executable, "-c", SIGNALLED], capture_output=True, text=True, timeout=90, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_bell_ends_a_wait_at_once_and_a_flag_at_the_next_look(monkeypatch):
+    monkeypatch.setattr(child, "LOOK_S", 60.0)
+    bell = Bell()
+    with started_child(["sleep", "60"], grace_s=0.1) as sleeper:
+        threading.Timer(0.1, bell.set).start()
+        ended = sleeper.wait(50, cancel=threading.Event(), bell=bell)
+    assert ended.cancelled
+    assert not ended.timed_out
+    assert ended.seconds < 10

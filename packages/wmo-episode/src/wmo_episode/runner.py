@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from wmo_contracts.episode import SandboxMode
+from wmo_kit.bell import Bell
 from wmo_kit.child import Child, ChildResult, Flag, started_child
 from wmo_kit.errors import Missing
 from wmo_suites.box import Bind, no_box
@@ -53,16 +54,23 @@ class Process:
     child: Child
     box: HeldBox | None
 
-    def wait(self, timeout_s: float, stop: Flag, more_s: Callable[[], float] = lambda: 0.0) -> ChildResult:
+    def wait(
+        self,
+        timeout_s: float,
+        stop: Flag,
+        more_s: Callable[[], float] = lambda: 0.0,
+        bell: Bell | None = None,
+    ) -> ChildResult:
         """Wait for its end, `timeout_s` rounded up to whole seconds (and `more_s`) from now on, or `stop`.
 
+        `bell` is that of what `stop` is set by which is to end the wait at once (Child.wait).
         A box that uses too much is ended as well; the last words of such a child say so. Raises Missing where the
         command or its box could not be started, FileNotFoundError where its folder is gone.
         """
         flags: tuple[Flag, ...] = (stop, _Gone(self.folder))
         if self.box is not None:
             flags = (*flags, self.box.excess)
-        result = self.child.wait(math.ceil(timeout_s), cancel=AnyOf(flags), more_s=more_s)
+        result = self.child.wait(math.ceil(timeout_s), cancel=AnyOf(flags), more_s=more_s, bell=bell)
         _require(self.folder)
         if self.box is None or stop.is_set():
             return result

@@ -102,7 +102,7 @@ class Runtime(ABC):
             try:
                 process.child.feed(b"")
                 stop = AnyOf((session.ended, cancelled))
-                child = process.wait(self.limits.timeout_s, stop, session.lost_s)
+                child = process.wait(self.limits.timeout_s, stop, session.lost_s, session.ended)
                 silent = child.timed_out and session.unanswered
                 grace_s = self.limits.grace_s
                 watch.mark("ended")

@@ -14,6 +14,7 @@ from typing import Any
 from wmo_contracts.chat import ChatRequest
 from wmo_contracts.episode import Action, Limits, Observation, Skill, Step, ToolSpec, Usage
 from wmo_harness.tool_policy import READ_SKILL, SUBMIT
+from wmo_kit.bell import Bell
 from wmo_models.deadline import HangUp, HungUp
 from wmo_models.provider import Provider, ProviderError
 from wmo_models.trouble import Trouble, listening
@@ -80,7 +81,7 @@ class Session:
 
     def __init__(self, brief: Brief, provider: Provider, environment: Environment) -> None:
         self.brief = brief
-        self.ended = threading.Event()
+        self.ended = Bell()
         """Set when nothing more is wanted from the agent: it is done, or the host failed."""
         self._provider, self._environment = provider, environment
         self._lock = threading.Lock()

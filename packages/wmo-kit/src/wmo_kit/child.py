@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
+from wmo_kit.bell import Bell
 from wmo_kit.signals import shielded
 
 POLL_S = 0.01
+LOOK_S = 0.05
+"""In the place of POLL_S where a bell wakes us: many episodes wait at once, and each look costs all of them."""
 GRACE_S = 1.5
 """How long a child has between TERM and KILL: nothing may be left two seconds after we were asked to stop."""
 PIPE_GRACE_S = 1.0
@@ -109,20 +112,26 @@ class Child:
         self._feeder.start()
 
     def wait(
-        self, wall_s: float, *, cancel: Flag | None = None, more_s: Callable[[], float] = lambda: 0.0
+        self,
+        wall_s: float,
+        *,
+        cancel: Flag | None = None,
+        more_s: Callable[[], float] = lambda: 0.0,
+        bell: Bell | None = None,
     ) -> ChildResult:
         """Wait for the child's end, `wall_s` seconds from now on or `cancel`; then nothing of its group stays alive.
 
         `more_s` gives the seconds to add to the budget, as it stands: time that the child lost by no fault of its own.
+        `bell` cancels too, and at once; with it, the rest is looked at every LOOK_S only.
         """
         started = time.monotonic()
         timed_out = cancelled = False
         while self.process.poll() is None:
             timed_out = time.monotonic() - started > wall_s + more_s()
-            cancelled = cancel is not None and cancel.is_set()
+            cancelled = any(flag.is_set() for flag in (cancel, bell) if flag is not None)
             if timed_out or cancelled:
                 break
-            wait_briefly(self.process)
+            wait_briefly(self.process, bell)
         self.finish()
         stdout, stderr = (drain.kept() for drain in self._drains)
         return ChildResult(self.process.returncode, stdout, stderr, timed_out, cancelled, time.monotonic() - started)
@@ -170,13 +179,15 @@ def started_child(
         yield child
 
 
-def wait_briefly(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the process's end, at most one poll interval, so that budgets and cancellation are looked at again."""
+def wait_briefly(process: subprocess.Popen[bytes], bell: Bell | None = None) -> None:
+    """Wait for the process's end or `bell`, at most one interval: budgets and cancellation are looked at again then."""
     descriptor = os.pidfd_open(process.pid)  # wakes at once; Popen.wait() with a timeout only sleeps and looks again
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        poll.poll(POLL_S * 1000)
+        if bell is not None:
+            poll.register(bell, select.POLLIN)
+        poll.poll((POLL_S if bell is None else LOOK_S) * 1000)
     finally:
         os.close(descriptor)
 
