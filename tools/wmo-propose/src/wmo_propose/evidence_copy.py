@@ -31,12 +31,18 @@ def fits_budget(directory: Path, budget: Budget = EVIDENCE_BUDGET, hidden: Colle
 
     `hidden` are folders below it that do not count.
     """
-    total = 0
-    for file in _files(str(directory), _names(hidden)):
-        size = file.stat(follow_symlinks=False).st_size
-        total += size
-        if size > budget.file or total > budget.total:
-            return False
+    total, left_out = 0, _names(hidden)
+    waiting = [str(directory)]
+    while waiting:  # in no order, and not by _files: of a long run this reads all, before each turn
+        with os.scandir(waiting.pop()) as found:
+            for entry in found:
+                if entry.is_file(follow_symlinks=False):
+                    size = entry.stat(follow_symlinks=False).st_size
+                    total += size
+                    if size > budget.file or total > budget.total:
+                        return False
+                elif entry.is_dir(follow_symlinks=False) and entry.path not in left_out:
+                    waiting.append(entry.path)
     return True
 
 
@@ -46,11 +52,15 @@ def link_files(directory: Path, target: Path, hidden: Collection[Path]) -> None:
     The files are hard links, which take no room; copies where the file system has none. Symlinks are left out.
     """
     target.mkdir(parents=True)
-    for file in _files(str(directory), _names(hidden)):
-        place = target / Path(file.path).relative_to(directory)
-        place.parent.mkdir(parents=True, exist_ok=True)
+    left_out, made, cut = _names(hidden), {str(directory)}, len(str(directory))
+    for file in _files(str(directory), left_out):
+        place = f"{target}{file.path[cut:]}"
+        folder = file.path.rpartition("/")[0]
+        if folder not in made:
+            Path(place).parent.mkdir(parents=True, exist_ok=True)
+            made.add(folder)
         try:
-            place.hardlink_to(file.path)
+            os.link(file.path, place)  # no Path: a run may have 100,000 files, and a Path of each costs more
         except OSError as error:
             if error.errno not in NO_HARD_LINKS:
                 raise
