@@ -3,11 +3,11 @@
 PYTHON ?= python3
 RUN    ?= runs/demo
 
-# SUITE, SLOTS, ATTEMPTS, SEED, HOLDOUT, MAX_REJECTIONS, MAX_COST, MAX_TOKENS, JUDGE, ENV, RECORDED: what is not given has its default (tasks.py) in a new run, its record in an old one.
+# SUITE, SLOTS, ATTEMPTS, SEED, HOLDOUT, MAX_REJECTIONS, MAX_COST, MAX_TOKENS, JUDGE, ENV, RECORDED, YES: what is not given has its default (tasks.py) in a new run, its record in an old one.
 OPTIONS = $(call option,suite,SUITE) $(call option,slots,SLOTS) $(call option,attempts,ATTEMPTS) \
 	$(call option,seed,SEED) $(call option,holdout,HOLDOUT) $(call option,jobs,JOBS) $(call option,max-rejections,MAX_REJECTIONS) \
 	$(call option,max-cost,MAX_COST) $(call option,max-tokens,MAX_TOKENS) $(call option,judge,JUDGE) \
-	$(call option,env,ENV) $(call option,recordings,RECORDED)
+	$(call option,env,ENV) $(call option,recordings,RECORDED) $(call option,yes,YES)
 
 # $(call quoted,NAME): the variable's text as one word for the shell, as it was given: not expanded by make, whatever is in it.
 quoted = '$(subst ','\'',$(value $(1)))'
@@ -37,6 +37,7 @@ help: ## Print this help
 	@echo '  MAX_COST=x and MAX_TOKENS=n (stop when the models have used so much; default: never),'
 	@echo '  JUDGE=1 (a judge model decides, not the verifiers),'
 	@echo '  ENV=world-model or ENV=replay with RECORDED=runs/real (no real workspace; both need JUDGE=1),'
+	@echo '  YES=1 (agree to a run without a sandbox, though its model is real),'
 	@echo '  and, for a real model, WMO_BASE_URL, WMO_MODEL and WMO_API_KEY from the environment.'
 
 setup: $(RUNTIME) $(PI) ## Make .venv and vendor/ (every other target does it by itself)

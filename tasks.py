@@ -133,11 +133,16 @@ def held_out(view: dict[str, Any]) -> str:
 
 
 def caption(status: dict[str, Any]) -> str | None:
-    """Give the line below the table: what of the run was not real."""
-    environment = (status["settings"] or {}).get("environment", "sandbox")
+    """Give the line below the table: what of the run was not real, and what was open."""
+    settings = status["settings"] or {}
+    environment = settings.get("environment", "sandbox")
     unreal = ["offline model: simulated"] if status["simulated"] else []
     if environment != "sandbox":
         unreal.append(f"environment: {ENVIRONMENTS[environment]}")
+    if settings.get("sandbox") == "none":
+        unreal.append("no sandbox: agents, tools and proposer ran as you")
+    if opened := settings.get("proposer", {}).get("allow"):
+        unreal.append(f"the proposer's box opens {', '.join(opened)}")
     return "; ".join(unreal) or None
 
 
@@ -213,6 +218,7 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
     judge: str = "",
     env: str = "",
     recordings: str = "",
+    yes: str = "",
 ) -> None:
     """Run the loop to its end, or resume it where it stopped; ends with the table."""
     asked = {"seed": seed, "suite": suite, "slots": slots, "attempts": attempts}
@@ -224,7 +230,7 @@ def run_loop(  # noqa: PLR0917  one option each on the command line
         "max-cost": max_cost,
         "max-tokens": max_tokens,
     }
-    document("wmo-state", "init", run, *as_options(asked), *judged(judge), *acts_in(env, recordings))
+    document("wmo-state", "init", run, *as_options(asked), *judged(judge), *acts_in(env, recordings), *consent(yes))
     hold(run, jobs)
 
 
@@ -244,6 +250,7 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
     judge: str = "",
     env: str = "",
     recordings: str = "",
+    yes: str = "",
 ) -> None:
     """Say what a run, or what is left of it, would ask of the models; makes nothing. JOBS changes nothing of it."""
     del max_rejections, jobs
@@ -252,7 +259,7 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
     if not recorded(run):
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
         with tempfile.TemporaryDirectory(prefix="wmo-plan-") as temp:
-            more = [*judged(judge), *acts_in(env, recordings)]
+            more = [*judged(judge), *acts_in(env, recordings), *consent(yes)]
             document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget), *more)
             document("wmo-score", "--run", f"{temp}/run", "--dry-run")
         return
@@ -276,6 +283,14 @@ def judged(judge: str) -> list[str]:
     return ["--judge"] if judge == "1" else []
 
 
+def consent(yes: str) -> list[str]:
+    """Give the option for YES=1."""
+    if yes not in {"", "0", "1"}:
+        print(f"bad YES '{yes}': give 1 to agree, or leave it out", file=sys.stderr)
+        raise Exit(code=USAGE)
+    return ["--yes"] if yes == "1" else []
+
+
 def acts_in(env: str, recordings: str) -> list[str]:
     """Give the options for ENV=... and RECORDED=..., which may name several folders, with commas between them."""
     folders = recordings.split(",") if recordings else []
@@ -288,9 +303,10 @@ def as_options(asked: dict[str, str]) -> list[str]:
 
 
 @task
-def resume(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
+def resume(_: Context, run: str = "runs/demo", jobs: str = "", yes: str = "") -> None:
     """Go on with a run as it is recorded."""
-    document("wmo-state", "init", run)  # finishes a last commit that was cut short: no step is left to do it
+    # also finishes a last commit that was cut short: no step is left to do it
+    document("wmo-state", "init", run, *consent(yes))
     hold(run, jobs)
 
 
@@ -339,7 +355,7 @@ def scoring(run: str, settings: dict[str, Any], jobs: str) -> list[str]:
         "sandbox": settings["sandbox"],
         "jobs": jobs,
     }
-    return [*as_options(asked), *tasks]
+    return [*as_options(asked), *consent("1" if settings["consent"] else ""), *tasks]
 
 
 def show_transfer(found: dict[str, Any]) -> None:

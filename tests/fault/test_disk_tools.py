@@ -40,7 +40,8 @@ class Bench:
     def __init__(self, root: Path, place: Path, disk) -> None:
         self.root, self.place, self.disk, self.run = root, place, disk, disk.place / "run"
         self.log = place / "turns"
-        agent = ("--proposer", "command", "--", "sh", "-c", AGENT.format(log=self.log))
+        self.log.touch()
+        agent = ("--proposer", "command", "--allow", f"write:{self.log}", "--", "sh", "-c", AGENT.format(log=self.log))
         options = ("--seed", "pi", "--suite", place / "suite", "--slots", "1", "--tasks", "weigh", "--sandbox", "bwrap")
         self.init = ("wmo-state", "init", self.run, *options, *agent)
 

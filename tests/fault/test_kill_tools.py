@@ -28,7 +28,8 @@ class Stages:
     """A run of one slot at each of its stages, as nothing ever hit it."""
 
     def __init__(self, root: Path, top: Path) -> None:
-        self.root, self.top = root, top
+        self.root, self.top, self.paid = root, top, top / "paid"
+        self.paid.mkdir()
         for name, text in TASK.items():
             path = top / "suite/weigh" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,23 +37,29 @@ class Stages:
 
     def call(self, folder: Path, *argv: object, stage: str = "", killed: bool = False) -> None:
         """Call a tool on the way to `stage`; it must succeed, or reject, or have been killed where that is asked."""
-        env = {**os.environ, "TURNS": str(folder / "turns"), "REJECT": "yes" if stage == "rejected" else ""}
+        env = {**os.environ, "TURNS": str(self.turns(folder)), "REJECT": "yes" if stage == "rejected" else ""}
         line = [*map(str, argv)]
         done = subprocess.run(line, cwd=self.root, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == (-9 if killed else int(stage == "rejected")), done.stderr
         assert "Traceback" not in done.stderr
 
     def get(self, stage: str) -> Path:
-        """Give the folder with `run`, and `turns` where a proposer was paid."""
+        """Give the folder with `run`."""
         folder = self.top / stage
         if not folder.exists() and stage == "new":
             folder.mkdir()
             seed = ("--seed", "pi", "--suite", self.top / "suite", "--slots", 1)
-            agent = ("--proposer", "command", "--", "sh", "-c", AGENT)
+            opened = ("env:TURNS", "env:REJECT", f"write:{self.paid}")
+            allow = (part for word in opened for part in ("--allow", word))
+            agent = ("--proposer", "command", *allow, "--", "sh", "-c", AGENT)
             self.call(folder, BIN / "wmo-state", "init", folder / "run", *seed, *agent)
         elif not folder.exists():
             self.advance(self.copy(BEFORE[stage], stage), stage)
         return folder
+
+    def turns(self, folder: Path) -> Path:
+        """Give the file with a line for each turn that was paid in `folder`."""
+        return self.paid / folder.name
 
     def copy(self, stage: str, to: str) -> Path:
         return Path(shutil.copytree(self.get(stage), self.top / to))
@@ -101,7 +108,7 @@ def test_a_turn_with_a_verdict_is_never_paid_twice(stages, evidence, stage, func
     stages.kill(folder, stage, function, ending, how)
     stages.advance(folder, stage)
     assert same_run(evidence, folder, stages.get(stage))
-    assert len((folder / "turns").read_text().splitlines()) == turns
+    assert len(stages.turns(folder).read_text().splitlines()) == turns
     aside = [path.name for path in (folder / "run" / TURN).glob("attempt-*")]
     assert aside == (["attempt-1"] if turns == 2 or "REQUEST" in ending else [])
 

@@ -93,7 +93,8 @@ def test_a_run_that_was_cut_short_is_finished_in_the_references_format(name, tur
     run = place / name
     before = files(run)
     init = f"wmo-state init {name} --seed seed --suite suite --slots 4 --tasks {','.join(TASKS)} --attempts 2"
-    proposer = f"--proposer command -- sh {place / 'propose.sh'} {place / 'turns'}"
+    script, turns_file = place / "propose.sh", place / "turns"
+    proposer = f"--proposer command --allow read:{script} --allow write:{turns_file} -- sh {script} {turns_file}"
     tool(f"{init} --reward-mode positive-binary {proposer}")
     done = shell(f"invoke resume --run {run}")
     assert done.returncode == 0, done.stderr

@@ -36,6 +36,8 @@ class Held:
         instruction = (self.suite / "text-encoding/instruction.md").read_text().splitlines()[0][:40]
         names = " ".join(f"-e '{name}'" for name in (*HELD_OUT, instruction))
         self.agent = folder / "agent.sh"
+        self.seen.touch()
+        self.allow = f"--allow read:{self.agent} --allow write:{self.seen} --allow network"
         self.agent.write_text(AGENT.format(names=names, run=self.run, suite=self.suite, seen=self.seen))
 
     def loop(self):
@@ -58,7 +60,7 @@ def held(shell, root, tmp_path_factory):
     """Give a finished run of one slot whose best is the seed."""
     made = Held(tmp_path_factory.mktemp("held"), shell, root)
     line = INIT.format(run=made.run, suite=made.suite)
-    done = shell(f"{line} --seed pi --slots 1 --proposer command -- sh {made.agent}")
+    done = shell(f"{line} --seed pi --slots 1 --proposer command {made.allow} -- sh {made.agent}")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["holdout"]["tasks"] == list(HELD_OUT)
     made.done = made.loop()
@@ -105,7 +107,7 @@ def test_a_longer_run_is_killed_amid_its_held_out_tasks_and_goes_on(held):
     before = seed.stat().st_mtime_ns
     assert held.shell(f"wmo-state init {held.run} --slots 2").returncode == 0
     assert held.next() == {"step": "propose", "slot": 2}
-    held.seen.unlink()
+    held.seen.write_text("")
     assert held.shell(f"wmo-propose --run {held.run} && wmo-score --run {held.run}").returncode == 0
     assert unseen(held)  # though the seed's report on them lies in the run by now
     assert held.next() == {"step": "score-holdout", "slot": 2}

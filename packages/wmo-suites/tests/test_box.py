@@ -3,6 +3,7 @@
 import dataclasses
 import http.server
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -107,15 +108,17 @@ def test_tmp_has_a_size(tmp_path: Path) -> None:
     assert "No space left" in inside("head -c 2000000 /dev/zero > /tmp/big", tmp_bytes=1 << 20)
 
 
-def test_host_view_protects_only_what_is_bound_over(tmp_path: Path) -> None:
-    for name in ("run", "work"):
-        (tmp_path / name).mkdir()
-    script = f"cd {tmp_path}; touch work/x; touch run/x; echo $MARK; id -u"
-    seen = inside(script, view="host", binds=[Bind(tmp_path / "run", str(tmp_path / "run"))], env={"MARK": "kept"})
-    assert "Read-only" in seen
-    assert "kept\n" in seen
-    assert seen.endswith(f"{os.getuid()}\n")
-    assert (tmp_path / "work" / "x").exists()
+def test_the_hosts_network_comes_with_its_ways_to_look_names_up(tmp_path: Path) -> None:
+    """A resolv.conf that is a link to elsewhere, as systemd's into /run, is shown as the file that it is."""
+    (tmp_path / "stub").write_text("nameserver 127.0.0.53\n")
+    host = dataclasses.replace(survey(), network_etc=(("resolv.conf", tmp_path / "stub"),))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        script = f"cat /etc/resolv.conf; echo > /dev/tcp/127.0.0.1/{server.getsockname()[1]} && echo reached"
+        assert inside(script, host=host, network=True) == "nameserver 127.0.0.53\nreached\n"
+        closed = inside(script, host=host)
+    assert "resolv.conf: No such file" in closed
+    assert "reached" not in closed
+    assert dict(survey().network_etc)["hosts"] == Path("/etc/hosts").resolve()
 
 
 def test_python_is_there_and_new_enough() -> None:
@@ -138,6 +141,7 @@ def test_builder_is_pure() -> None:
         usr_folders=("lib",),
         etc=("magic",),
         own_etc=(Path("/ours/passwd"),),
+        network_etc=(("hosts", Path("/run/hosts")),),
         python="/usr/bin/python3",
         python_prefix=None,
         python_libraries=(),
@@ -152,6 +156,8 @@ def test_builder_is_pure() -> None:
     assert "--ro-bind /ours/passwd /etc/passwd" in line
     assert line.index("--ro-bind /h /i") < line.index("--remount-ro /")
     assert "--disable-userns" not in line
+    assert "/run/hosts" not in line
+    assert "--ro-bind /run/hosts /etc/hosts" in " ".join(bwrap_argv(["run"], host=host, network=True))
 
 
 def test_a_missing_bubblewrap_is_69(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A real run whose seed is scored, made with the run directory's own writer."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -89,6 +89,13 @@ def vendor() -> Path:
 
 
 @pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A folder beside the run, for what a command leaves outside its workspace where it is allowed to."""
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out"
+
+
+@pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Made]:
     def make(
         *argv: str,
@@ -97,6 +104,7 @@ def make_run(tmp_path: Path) -> Callable[..., Made]:
         sandbox: str = "bwrap",
         base_url: str = "offline",
         max_rejections: int | None = None,
+        allow: Sequence[str] = (),
     ) -> Made:
         """Give a run whose seed passes one of two tasks; with `argv`, its proposer is that command."""
         made = Made(tmp_path / "run")
@@ -111,7 +119,7 @@ def make_run(tmp_path: Path) -> Callable[..., Made]:
             request=REQUEST,
             iterations=iterations,
             sandbox=sandbox,
-            proposer=ProposerSettings(kind="command", argv=argv) if argv else ProposerSettings(),
+            proposer=ProposerSettings(kind="command", argv=argv, allow=tuple(allow)) if argv else ProposerSettings(),
             worker=ModelSettings(base_url="offline", model="offline-worker", api_key_env="WMO_API_KEY"),
             proposer_model=ModelSettings(base_url=base_url, model="offline-optimizer", api_key_env="PATH"),
             max_consecutive_rejections=max_rejections,

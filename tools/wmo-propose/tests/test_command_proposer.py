@@ -96,13 +96,13 @@ def test_a_candidate_that_knows_the_tasks_is_rejected(make_run: Callable) -> Non
     assert made.json("proposals/slot-0001/status.json")["reasons"] == document["reason"].split("; ")
 
 
-def test_a_suite_that_is_gone_is_named_before_a_turn_is_paid(make_run: Callable, tmp_path: Path) -> None:
-    made = make_run("bash", "-c", f"touch {tmp_path}/paid")
+def test_a_suite_that_is_gone_is_named_before_a_turn_is_paid(make_run: Callable, out: Path) -> None:
+    made = make_run("bash", "-c", f"touch {out}/paid", allow=[f"write:{out}"])
     (made.dir / "suite").rename(made.dir / "elsewhere")
     code, _, stderr = propose(made.dir)
     assert code == 65
     assert f"no task at '{made.dir}/suite/csv'" in stderr
-    assert not (tmp_path / "paid").exists()
+    assert not (out / "paid").exists()
 
 
 def test_nothing_of_the_run_but_candidate_can_be_written(make_run: Callable, tmp_path: Path) -> None:
@@ -113,29 +113,36 @@ def test_nothing_of_the_run_but_candidate_can_be_written(make_run: Callable, tmp
         "proposals/x",
         "REQUEST.md",
         "new",
-        f"{tmp_path}/run/state.json",
-        f"{tmp_path}/run/candidates/candidate-0000/source/SYSTEM.md",
     ]
+    hidden = [tmp_path / "run" / name for name in ("state.json", "run.json", "candidates/candidate-0000/report.json")]
     script = f"""
 for place in {" ".join(places)}; do
   if echo spoilt >> "$place"; then echo "$place" >> candidate/written.md; fi
 done
 echo x >> candidate/SYSTEM.md
 cat {places[1]} {places[2]} > candidate/seen.md
+for path in {" ".join(map(str, hidden))}; do
+  if cat "$path"; then echo "$path" >> candidate/written.md; fi
+  mkdir -p "$(dirname "$path")"; echo spoilt > "$path"  # below /tmp, which is the box's own
+done
 """
     made = make_run("bash", "-c", script)
-    assert propose(made.dir)[0] == 0
+    before = [path.read_bytes() for path in hidden]
+    code, _, stderr = propose(made.dir)
+    assert code == 0, stderr
     assert not (made.layout.source_dir(1) / "written.md").exists()
+    assert [path.read_bytes() for path in hidden] == before
     assert (made.layout.source_dir(1) / "seen.md").read_text().startswith('Work.\n{"stop_reason"')
     assert (made.layout.source_dir(0) / "SYSTEM.md").read_text() == "Work.\n"
 
 
-def test_later_slots_see_all_earlier_ones(make_run: Callable, tmp_path: Path) -> None:
+def test_later_slots_see_all_earlier_ones(make_run: Callable, out: Path) -> None:
     made = make_run(
         "bash",
         "-c",
-        f"cp history/manifest.json candidate/seen.json; find history proposals | sort > {tmp_path}/found; "
+        f"cp history/manifest.json candidate/seen.json; find history proposals | sort > {out}/found; "
         "echo x >> candidate/SYSTEM.md; echo Changed; [ -e history/candidate-0001 ] || exit 4",
+        allow=[f"write:{out}"],
     )
     assert propose(made.dir)[0] == 1
     assert propose(made.dir)[0] == 0
@@ -155,7 +162,7 @@ def test_later_slots_see_all_earlier_ones(make_run: Callable, tmp_path: Path) ->
                  "history/candidate-0002/source/src/agent.ts", "history/candidate-0002/report.json",
                  "history/candidate-0002/trials/logs/attempt-1/verifier/reward.txt",
                  "proposals/slot-0001/events.json", "proposals/slot-0002/source/SYSTEM.md"):  # fmt: skip
-        assert path in (tmp_path / "found").read_text().splitlines()
+        assert path in (out / "found").read_text().splitlines()
     assert "The best so far is candidate-0002 with 1.0000." in (made.layout.proposal_dir(3) / "REQUEST.md").read_text()
 
 
@@ -228,9 +235,9 @@ def test_a_command_that_is_not_there_is_missing_and_consumes_nothing(make_run: C
     assert len(made.json("state.json")["outcomes"]) == 1
 
 
-def test_a_kill_between_verdict_and_commit_buys_no_second_turn(make_run: Callable, tmp_path: Path) -> None:
-    counter = tmp_path / "turns"
-    made = make_run("bash", "-c", f"echo turn >> {counter}; {EDIT}")
+def test_a_kill_between_verdict_and_commit_buys_no_second_turn(make_run: Callable, out: Path) -> None:
+    counter = out / "turns"
+    made = make_run("bash", "-c", f"echo turn >> {counter}; {EDIT}", allow=[f"write:{out}"])
     assert propose(made.dir)[0] == 0
     made.layout.pending(1).unlink()  # as if killed before the checkpoint's last write
     code, document, _ = propose(made.dir)
@@ -243,11 +250,11 @@ def test_a_kill_between_verdict_and_commit_buys_no_second_turn(make_run: Callabl
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)]
 )
 def test_a_signal_ends_the_agent_and_the_slot_is_tried_again(
-    make_run: Callable, tmp_path: Path, number: signal.Signals, code: int
+    make_run: Callable, out: Path, number: signal.Signals, code: int
 ) -> None:
-    started = tmp_path / "started"
+    started = out / "started"
     slow = f"trap '' TERM; echo so far; touch {started}; sleep 20"
-    made = make_run("bash", "-c", f"if [ -e {started} ]; then {EDIT}; else {slow}; fi")
+    made = make_run("bash", "-c", f"if [ -e {started} ]; then {EDIT}; else {slow}; fi", allow=[f"write:{out}"])
     process = subprocess.Popen([TOOL, "--run", made.dir], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not started.exists():
         assert process.poll() is None
@@ -290,9 +297,10 @@ def test_what_left_the_commands_process_group_ends_with_the_turn(make_run: Calla
     assert not _running("86393\0")
 
 
-def test_rejections_in_a_row_stop_the_run_until_the_limit_is_raised(make_run: Callable, tmp_path: Path) -> None:
-    counter = tmp_path / "turns"
-    made = make_run("bash", "-c", f"echo turn >> {counter}; exit 3", iterations=9, max_rejections=2)
+def test_rejections_in_a_row_stop_the_run_until_the_limit_is_raised(make_run: Callable, out: Path) -> None:
+    counter = out / "turns"
+    script, allow = f"echo turn >> {counter}; exit 3", [f"write:{out}"]
+    made = make_run("bash", "-c", script, iterations=9, max_rejections=2, allow=allow)
     assert [propose(made.dir)[0] for _ in range(2)] == [1, 1]
     for _ in range(2):
         code, document, stderr = propose(made.dir)
@@ -314,9 +322,11 @@ def _running(text: str) -> list[bytes]:
     return [line for line in lines if text.encode() in line]
 
 
-def test_the_workers_key_does_not_reach_the_command(make_run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_box_the_workers_key_does_not_reach_the_command(
+    make_run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WMO_API_KEY", "sesame")
     monkeypatch.setenv("AGENT_KEY", "its own")
-    made = make_run("bash", "-c", 'echo "key: $WMO_API_KEY, $AGENT_KEY" >> candidate/SYSTEM.md')
+    made = make_run("bash", "-c", 'echo "key: $WMO_API_KEY, $AGENT_KEY" >> candidate/SYSTEM.md', sandbox="none")
     assert propose(made.dir)[0] == 0
     assert (made.layout.source_dir(1) / "SYSTEM.md").read_text() == "Work.\nkey: , its own\n"

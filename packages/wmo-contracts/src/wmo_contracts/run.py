@@ -82,10 +82,15 @@ class TurnStatus(Part):
 
 
 class ProposerSettings(Part):
-    """Who proposes: the vendored pi, or any command (`argv`)."""
+    """Who proposes: the vendored pi, or any command (`argv`).
+
+    `allow` is what the command's box opens of the host, nothing by default: "network", "env:NAME" (never a value),
+    "read:PATH", "write:PATH".
+    """
 
     kind: Literal["pi", "command"] = "pi"
     argv: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
 
 
 class EndpointSettings(Part):
@@ -131,7 +136,8 @@ class RunSettings(Part):
     `environment` is what trials act in; `recorded` and `recorded_hash` are where its recorded trials are (relative to
     the run's own folder, as `suite`) and what they were. `world` is the model that plays a world-model environment,
     `judge` the one that gives verdicts; None where a real workspace and the tasks' verifiers do. `holdout`: tasks that
-    no proposer sees; seed and best are scored on them after the last slot.
+    no proposer sees; seed and best are scored on them after the last slot. `consent`: the user agreed to do without a
+    sandbox though a model is real.
     """
 
     seed: str
@@ -154,6 +160,13 @@ class RunSettings(Part):
     world: ModelSettings | None = None
     judge: ModelSettings | None = None
     holdout: tuple[str, ...] = ()
+    consent: bool = False
+
+    @property
+    def trusts_models(self) -> bool:
+        """True where what a real model writes is run on this machine with nothing around it."""
+        proposers = (self.proposer_model,) if self.proposer.kind == "pi" and self.iterations > 0 else ()
+        return self.sandbox == "none" and not all(model.simulated for model in (self.worker, *proposers))
 
     @property
     def simulated(self) -> bool:

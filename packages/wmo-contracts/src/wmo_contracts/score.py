@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from wmo_contracts.base import Document, Part
-from wmo_contracts.episode import EnvironmentKind, Usage
+from wmo_contracts.episode import EnvironmentKind, SandboxMode, Usage
 
 RewardMode = Literal["raw", "positive-binary"]
 NOTE_LIMIT = 2000
@@ -100,7 +100,8 @@ class ScoreReport(Part):
 class ScoreDocument(Document):
     """`wmo.score/1`: what wmo-score prints. `simulated` is true where the offline model played any part in it.
 
-    `environment` is what the trials acted in: the scores are predictions where it is not a sandbox.
+    `environment` is what the trials acted in: the scores are predictions where it is not a sandbox. `sandbox` is "none"
+    where agents and tools ran with nothing around them.
     """
 
     SCHEMA: ClassVar[str] = "wmo.score/1"
@@ -110,6 +111,7 @@ class ScoreDocument(Document):
     pass_rate: float
     simulated: bool
     environment: EnvironmentKind = "sandbox"
+    sandbox: SandboxMode = "bwrap"
     report: ScoreReport
 
 

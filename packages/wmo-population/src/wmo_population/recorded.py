@@ -8,7 +8,7 @@ from pathlib import Path
 from wmo_contracts.run import NextStep, RunSettings
 from wmo_contracts.score import ScoreReport
 from wmo_harness.source_tree import tree_hash
-from wmo_kit.errors import BadDocument, BudgetReached, Conflict, Missing
+from wmo_kit.errors import BadDocument, BudgetReached, Conflict, Missing, Usage
 
 from wmo_population.budget import raise_it, reached, unknown
 from wmo_population.durable import make_directory, remove_directory, sweep, write_part
@@ -72,6 +72,15 @@ class RecordedRun(Run):
     def work_dir(self) -> Path:
         """An empty folder for working files; it is gone when the run is closed."""
         return self.layout.work
+
+    def refuse_without_consent(self) -> None:
+        """Raise Usage where a real model's work would run with nothing around it, and the user did not agree to it."""
+        if self.settings.trusts_models and not self.settings.consent:
+            run_dir = self.layout.run_dir
+            raise Usage(
+                f"run '{run_dir}' has '--sandbox none' and a real model, and nobody agreed to that: "
+                f"'wmo-state init {run_dir} --yes' does, and records it"
+            )
 
     def refuse_after_rejections(self) -> None:
         """Raise Conflict where the record allows no other proposal after so many rejected ones in a row."""

@@ -58,6 +58,17 @@ def recorded_dirs(run_dir: Path, settings: RunSettings) -> tuple[Path, ...]:
     return tuple((run_dir / folder).resolve() for folder in settings.recorded)
 
 
+def hidden_paths(run_dir: Path, settings: RunSettings) -> tuple[Path, ...]:
+    """Give what no proposer may see but what its workspace shows: the run, the suite and its tasks, recorded episodes.
+
+    A task, its tests and its solution may be links, so they are named one by one.
+    """
+    suite = suite_dir(run_dir, settings)
+    tasks = [suite / task_id for task_id in (*settings.request.task_ids, *settings.holdout)]
+    parts = [task / name for task in tasks for name in ("tests", "solution")]
+    return (run_dir.resolve(), suite, *tasks, *parts, *recorded_dirs(run_dir, settings))
+
+
 def write_settings(run_dir: Path, settings: RunSettings) -> None:
     """Write run.json: the schema line, the settings and their hash, nothing else. Raises OSError."""
     values = settings.model_dump(mode="json")

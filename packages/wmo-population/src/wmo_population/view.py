@@ -102,6 +102,7 @@ def scores_of(run_dir: Path, slot: int | None) -> ScoreDocument:
         pass_rate=candidate.report.pass_rate,
         simulated=settings is not None and settings.simulated,
         environment="sandbox" if settings is None else settings.environment,
+        sandbox="bwrap" if settings is None else settings.sandbox,
         report=candidate.report,
     )
 

@@ -1,21 +1,18 @@
 """The box: bubblewrap command lines, one pure builder for the agent's tools, the verifier, node and proposer commands.
 
-A *closed* box looks the same on every machine: uid 1000 on host "wmo", a fixed environment, no network, no home folder,
+A box looks the same on every machine: uid 1000 on host "wmo", a fixed environment, no network, no home folder,
 no capability, and a read-only root with the host's /usr, what programs need of its /etc, and our own passwd and group.
-The *host* view is the whole machine as its user sees it, with binds over it: it protects chosen folders, no more.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from wmo_kit.child import run_child
 from wmo_kit.errors import Missing
 
 from wmo_suites.host import Host, survey
 
-View = Literal["closed", "host"]
 UID = 1000
 HOSTNAME = "wmo"
 PYTHON_PREFIX = "/opt/python"
@@ -28,9 +25,9 @@ FIXED_ENV: Mapping[str, str] = {
     "TZ": "UTC",
     "USER": "agent",
 }
-"""The whole environment inside a closed box; `bwrap_argv` adds what its caller asks for."""
+"""The whole environment inside a box, with what its caller asks for."""
 TMP_BYTES = 1 << 30
-"""Room in a closed box's /tmp, and as much again in /dev/shm: both are memory of the host."""
+"""Room in a box's /tmp, and as much again in /dev/shm: both are memory of the host."""
 ENV = "/usr/bin/env"
 """Sets the environment before bwrap, not by it: --clearenv would leave the caller's own, keys and all, readable in the
 box's /proc/1/environ, and --setenv would leave tokens in the command line that every user of the host can read."""
@@ -54,16 +51,42 @@ def bwrap_argv(
     chdir: str = "/",
     network: bool = False,
     env: Mapping[str, str] | None = None,
-    view: View = "closed",
+    tmp_bytes: int = TMP_BYTES,
+    as_pid_1: bool = False,
+) -> list[str]:
+    """Give the command line that runs `command` in a box, FIXED_ENV and `env` its whole environment.
+
+    The rest as in bwrap_command. While it starts, `env` is there to read for every user of the host.
+    """
+    variables = {**FIXED_ENV, **(env or {})}
+    boxed = bwrap_command(
+        command,
+        host=host,
+        binds=binds,
+        chdir=chdir,
+        network=network,
+        tmp_bytes=tmp_bytes,
+        as_pid_1=as_pid_1,
+    )
+    return [ENV, "-i", *(f"{name}={value}" for name, value in variables.items()), *boxed]
+
+
+def bwrap_command(
+    command: Sequence[str],
+    *,
+    host: Host,
+    binds: Sequence[Bind] = (),
+    chdir: str = "/",
+    network: bool = False,
     tmp_bytes: int = TMP_BYTES,
     as_pid_1: bool = False,
     status_fd: int | None = None,
     block_fd: int | None = None,
 ) -> list[str]:
-    """Give the command line that runs `command` in a box. Pure: what it knows of the machine is `host`.
+    """Give the command line that runs `command` in a box, to be started with the environment that it is to have.
 
-    Later binds lie over earlier ones. `chdir` is a folder inside. `network` keeps the host's network. `env` is added to
-    FIXED_ENV in a closed box and to the caller's environment in the host view. `as_pid_1` makes the command the box's
+    Pure: what it knows of the machine is `host`. Later binds lie over earlier ones. `chdir` is a folder inside.
+    `network` keeps the host's network, and its ways to look names up. `as_pid_1` makes the command the box's
     init, which signals from inside cannot kill and which must reap; without it, bubblewrap's own init stands there. To
     `status_fd` bubblewrap writes JSON objects: first one with "child-pid", the box's first process as the host sees it,
     last one with "exit-code", only where the command itself ran and ended. With `block_fd` the box is not furnished,
@@ -71,16 +94,13 @@ def bwrap_argv(
     Everything in the box dies with its first process, and the box with the *thread* that started it (PDEATHSIG): start
     it from a thread that lives as long.
     """
-    variables = {**FIXED_ENV, **(env or {})} if view == "closed" else env or {}
-    argv = [ENV, *(("-i",) if view == "closed" else ()), *(f"{name}={value}" for name, value in variables.items())]
-    argv += [str(host.bwrap), "--die-with-parent", "--new-session", "--unshare-pid", "--cap-drop", "ALL"]
-    argv += _closed_root(host, tmp_bytes) if view == "closed" else _host_root()
-    if not network and view == "closed":
+    argv = [str(host.bwrap), "--die-with-parent", "--new-session", "--unshare-pid", "--cap-drop", "ALL"]
+    argv += _root(host, tmp_bytes, network=network)
+    if not network:
         argv.append("--unshare-net")
     for bind in binds:
         argv += ["--bind" if bind.writable else "--ro-bind", str(bind.host), bind.inside]
-    if view == "closed":
-        argv += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    argv += ["--remount-ro", "/dev", "--remount-ro", "/"]
     if as_pid_1:
         argv.append("--as-pid-1")
     if status_fd is not None:
@@ -90,11 +110,7 @@ def bwrap_argv(
     return [*argv, "--chdir", chdir, "--", *command]
 
 
-def _host_root() -> list[str]:
-    return ["--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"]
-
-
-def _closed_root(host: Host, tmp_bytes: int) -> list[str]:
+def _root(host: Host, tmp_bytes: int, *, network: bool) -> list[str]:
     """Give the fixed identity and the root's content. It is remounted read-only once the caller's binds are in."""
     argv = ["--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     argv += ["--uid", str(UID), "--gid", str(UID), "--hostname", HOSTNAME]
@@ -109,6 +125,8 @@ def _closed_root(host: Host, tmp_bytes: int) -> list[str]:
         argv += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
     for path in host.own_etc:
         argv += ["--ro-bind", str(path), f"/etc/{path.name}"]
+    for name, path in host.network_etc if network else ():
+        argv += ["--ro-bind", str(path), f"/etc/{name}"]
     if host.python_prefix is not None:
         argv += ["--ro-bind", str(host.python_prefix), PYTHON_PREFIX]
         for library in host.python_libraries:

@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from wmo_kit.child import Child, started_child
 from wmo_kit.errors import Missing
 
-from wmo_suites.box import Bind, bwrap_argv, no_box
+from wmo_suites.box import FIXED_ENV, Bind, bwrap_command, no_box
 from wmo_suites.host import survey
 from wmo_suites.private_network import listen_in
+from wmo_suites.supervisor import IN_MEMORY, resident_bytes, unlinked_bytes, used_bytes
 
 LOOK_S = 0.25
 """How often is looked whether a box uses more than it may."""
@@ -57,31 +57,34 @@ def held_box(
     chdir: str,
     env: Mapping[str, str],
     limits: BoxLimits,
+    network: bool = False,
     port: int | None = None,
     cap_bytes: int,
     grace_s: float,
 ) -> Iterator[HeldBox]:
-    """Start `command` in a closed box that has a private network and, with `port`, a socket there that listens.
+    """Start `command` in a box that has a private network and, with `port`, a socket there that listens.
 
-    The rest as in bwrap_argv and started_child. On leaving, everything in the box is dead and the socket closed. The
+    With `network` it has the host's instead. FIXED_ENV and `env` are its environment, which stands in no command line.
+    The rest as in bwrap_command and started_child. On leaving, everything in the box is dead and the socket closed. The
     box dies with the thread that starts it. Raises Missing where the kernel allows no box or no such socket.
     """
     with ExitStack() as stack:
         status, block = _Status(), _Block()
         stack.callback(status.close)
         stack.callback(block.close)
-        argv = bwrap_argv(
+        argv = bwrap_command(
             command,
             host=survey(),
             binds=binds,
             chdir=chdir,
-            env=env,
+            network=network,
             tmp_bytes=limits.tmp_bytes,
             status_fd=status.theirs,
             block_fd=block.theirs,
         )
         fds = (status.theirs, block.theirs)
-        child = stack.enter_context(started_child(argv, cap_bytes=cap_bytes, grace_s=grace_s, pass_fds=fds))
+        started = started_child(argv, env={**FIXED_ENV, **env}, cap_bytes=cap_bytes, grace_s=grace_s, pass_fds=fds)
+        child = stack.enter_context(started)
         status.shut_theirs()
         process = status.first_process()
         if process is None:
@@ -142,17 +145,13 @@ class Excess:
             return ""  # the box has ended
         if len(processes) > self.limits.processes:
             return f"more than {self.limits.processes} processes"
-        used = sum(_resident_bytes(f"{inside}/{process}/statm") for process in processes)
+        try:
+            in_files = sum(used_bytes(f"/proc/{self.first}/root{place}") for place in IN_MEMORY)
+        except OSError:
+            return ""
+        ids = [int(process) for process in processes]
+        used = in_files + resident_bytes(ids, inside) + unlinked_bytes(ids, inside)
         return f"more than {self.limits.memory_bytes >> 20} MiB of memory" if used > self.limits.memory_bytes else ""
-
-
-def _resident_bytes(statm: str) -> int:
-    """Give the memory that a process has of its own, 0 where it has ended."""
-    try:
-        _, resident, shared = Path(statm).read_text("ascii").split()[:3]
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * resource.getpagesize()
 
 
 class _Status:

@@ -37,6 +37,8 @@ ETC_NAMES = (
 """What programs need of the host's /etc. Not all of it: its owner is the box's user where the host's user is root, so
 that shadow, host keys and tokens would be readable; and the rest would make one task two tasks on two machines."""
 OWN_ETC = Path(__file__).parent / "etc"
+NETWORK_ETC = ("gai.conf", "hosts", "nsswitch.conf", "resolv.conf")
+"""What names are looked up by: the host's own in a box that keeps the host's network. Often links, into /run too."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Host:
     """The machine, as far as a box's command line depends on it; `survey` fills it in.
 
     `usr_links`: names in / that are links, with their targets; `usr_folders`: those that are folders. `etc`: names
-    below /etc to show; `own_etc`: files of ours to show there. `python`: the interpreter's path inside. `python_prefix`
-    is to be bound at /opt/python, None where the system's Python will do; `python_libraries` are its shared libraries,
+    below /etc to show; `own_etc`: files of ours to show there; `network_etc`: files of the host, by name, that go over
+    them in a box with the host's network, links resolved. `python`: the interpreter's path inside. `python_prefix` is
+    to be bound at /opt/python, None where the system's Python will do; `python_libraries` are its shared libraries,
     which it looks for under their own paths.
     """
 
@@ -54,6 +57,7 @@ class Host:
     usr_folders: tuple[str, ...]
     etc: tuple[str, ...]
     own_etc: tuple[Path, ...]
+    network_etc: tuple[tuple[str, Path], ...]
     python: str
     python_prefix: Path | None
     python_libraries: tuple[Path, ...]
@@ -76,6 +80,7 @@ def survey(bwrap: Path | None = None) -> Host:
         usr_folders=tuple(name for name, path in roots if path.is_dir() and not path.is_symlink()),
         etc=tuple(name for name in ETC_NAMES if Path("/etc", name).exists()),
         own_etc=tuple(sorted(OWN_ETC.iterdir())),
+        network_etc=tuple((name, path) for name in NETWORK_ETC if (path := Path("/etc", name).resolve()).is_file()),
         python=system or "/opt/python/bin/python3",
         python_prefix=prefix,
         python_libraries=tuple(sorted(prefix.glob("lib/libpython3*.so*"))) if prefix else (),

@@ -35,13 +35,17 @@ MESSAGE = (
 
 @dataclass(frozen=True)
 class PiProposer:
-    """Plays a turn as one episode of pi's own, unchanged source. `work` is for folders of the while."""
+    """Plays a turn as one episode of pi's own, unchanged source. `work` is for folders of the while.
+
+    `covers` are binds that hide from its shell what lies where any box looks; without a box they hide nothing.
+    """
 
     provider: Provider
     vendor_dir: Path
     mode: SandboxMode
     work: Path
     context_window: int | None = None
+    covers: tuple[Bind, ...] = ()
 
     def take_turn(self, workspace: Workspace, stop: Stop) -> Turn:
         """Let pi work to its end or to `stop`. Raises Missing (pi, node, bubblewrap), Negative for a changed pi."""
@@ -79,7 +83,8 @@ class PiProposer:
         """Give the read-only mounts of a box; without one, the workspace holds links."""
         if self.mode == "none":
             return ()
-        return tuple(Bind(mount.host, f"{INSIDE}/{mount.inside}") for mount in workspace.read_only())
+        evidence = (Bind(mount.host, f"{INSIDE}/{mount.inside}") for mount in workspace.read_only())
+        return (*self.covers, *evidence)
 
 
 def _turn(result: EpisodeResult) -> Turn:

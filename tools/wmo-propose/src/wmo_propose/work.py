@@ -1,5 +1,6 @@
 """One slot's proposal, from the run's next step to its checkpoint or its recorded rejection."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,16 +24,17 @@ from wmo_population.events import note_event
 from wmo_population.evidence import REMEDY, reading, refuse_link
 from wmo_population.outcomes import CandidateProposalError
 from wmo_population.recorded import RecordedRun, open_run
-from wmo_population.run_record import suite_dir
+from wmo_population.run_record import hidden_paths, suite_dir
 from wmo_population.slots import candidate_slot_id
 from wmo_population.verdict import read_own_verdict, verdict_path
+from wmo_suites.allowed import read_words
 from wmo_suites.disk import check_room
 from wmo_suites.task import load_task
 
-from wmo_propose.command_proposer import CommandProposer
+from wmo_propose.command_proposer import Boxed, CommandProposer
+from wmo_propose.covers import covers
 from wmo_propose.evidence import close_evidence, open_evidence, write_events
 from wmo_propose.gate import Checked, check_candidate
-from wmo_propose.held_out import covers
 from wmo_propose.leak_check import leak_problems
 from wmo_propose.pi_proposer import PiProposer
 from wmo_propose.request import write_request
@@ -59,6 +61,7 @@ def run(log: Log, run_dir: Path, *, vendor: Path | None, proposer: str | None, a
         config = proposer_config(opened.settings, load_config(flags={"vendor": vendor}))
         document = _settle(opened)
         if document is None:
+            opened.refuse_without_consent()
             opened.refuse_after_rejections()
             opened.refuse_over_budget()
             document = _propose(log, opened, settings, config)
@@ -144,11 +147,20 @@ def _turn_taker(
     log: Log, opened: RecordedRun, settings: ProposerSettings, config: Config, vendor_dir: Path
 ) -> Iterator[TurnTaker]:
     mode = opened.settings.sandbox
+    hidden = hidden_paths(opened.layout.run_dir, opened.settings)
+    covered = () if mode == "none" else covers(hidden, opened.work_dir, _workspace_root(opened).resolve())
     if settings.kind == "command":
-        yield CommandProposer(settings.argv, opened.layout.run_dir, mode, covers(opened))
+        allowed = read_words(settings.allow, hidden)
+        box = None if mode == "none" else Boxed(allowed, allowed.environment(os.environ), covered)
+        yield CommandProposer(settings.argv, box)
         return
+    context_window = config.roles.proposer.context_window
     with open_provider(config, "proposer", log) as provider:
-        yield PiProposer(provider, vendor_dir, mode, opened.work_dir, config.roles.proposer.context_window)
+        yield PiProposer(provider, vendor_dir, mode, opened.work_dir, context_window, covered)
+
+
+def _workspace_root(opened: RecordedRun) -> Path:
+    return opened.work_dir / f"propose-slot-{opened.next.slot:04d}"
 
 
 def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: Stop) -> tuple[Turn, Checked]:
@@ -164,9 +176,10 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     history = manifest(opened.layout, opened.state.entries)
     judged = opened.settings.judge is not None
     request = write_request(slot, opened.plan.iterations, spec, history, judged=judged)
-    root = opened.work_dir / f"propose-slot-{slot:04d}"
     link = opened.settings.sandbox == "none"
-    workspace = build_workspace(root, opened.layout, history, seed, request, link=link, judged=judged)
+    workspace = build_workspace(
+        _workspace_root(opened), opened.layout, history, seed, request, link=link, judged=judged
+    )
     directory = opened.proposal_dir(slot)
     if stop.event.is_set():
         raise Cancelled(f"the turn for slot {slot} was not begun")

@@ -12,6 +12,7 @@ from wmo_harness.documents import from_document
 from wmo_harness.source_tree import SourceTree
 from wmo_harness.tree_io import write_tree
 from wmo_kit.config import Config, load_config
+from wmo_kit.consent import NO_SANDBOX, require_consent
 from wmo_kit.documents import read_document
 from wmo_kit.errors import Usage
 from wmo_kit.log import Log
@@ -42,7 +43,8 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
     """Score the document at `harness` (- for stdin), or the agent without a harness that the options name.
 
     With `keep`, source/ and trials/ go there, and finished cells that are there already are kept; else nothing stays.
-    Raises Usage, BadDocument, Missing, Locked (the folder to keep is in use), Transient (75), OSError.
+    Raises Usage, Negative (no consent), BadDocument, Missing, Locked (the folder to keep is in use), Transient (75),
+    OSError.
     """
     tasks = chosen_tasks(options)
     kind, contender = environment_of(options), contender_of(harness, options)
@@ -60,6 +62,8 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         recorded_hash=recordings.digest,
         world=config.roles.world.settings() if kind == "world-model" else None,
     )
+    if conditions.trusts_models:
+        require_consent(NO_SANDBOX, yes=options.yes)
     if options.judge:
         require_gold(tasks)
     if conditions.sandbox == "bwrap":
@@ -81,7 +85,7 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         report = score(
             runner, options.jobs or default_jobs(), Voice(log, contender.name, keeps=options.keep is not None)
         )
-    return score_document(contender.name, report, simulated=conditions.simulated, environment=kind)
+    return score_document(contender.name, report, simulated=conditions.simulated, environment=kind, sandbox=mode)
 
 
 def chosen_tasks(options: Options) -> Sequence[Task]:

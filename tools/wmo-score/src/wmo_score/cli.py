@@ -48,6 +48,7 @@ Examples:
 @click.option("--agreement", nargs=2, metavar="A B", help="Hold two scorings against each other; score nothing.")
 @click.option("--baseline", nargs=2, metavar="A0 B0", help="With --agreement: the seed's two, to see what is gained.")
 @click.option("--dry-run", is_flag=True, help="Print what would be paid for (wmo.plan/1), and ask no model.")
+@click.option("--yes", is_flag=True, help="Agree to --sandbox none with a real model.")
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
 @common_options("wmo-score")
 @click.pass_obj

@@ -58,6 +58,8 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
     """
     with open_run(run_dir) as run:
         refuse_conflicts(options, run.layout.run_dir, run.settings)
+        if not options.yes:
+            run.refuse_without_consent()
         if run.next.step == "score-holdout":
             return _score_held_out(log, run, options)
         slot, due = run.next.slot, run.due
@@ -107,8 +109,13 @@ def _score_held_out(log: Log, run: RecordedRun, options: Options) -> ScoreDocume
 
 
 def _document(candidate_id: str, report: ScoreReport, settings: RunSettings) -> ScoreDocument:
-    simulated, environment = settings.simulated, settings.environment
-    return score_document(candidate_id, report, simulated=simulated, environment=environment)
+    return score_document(
+        candidate_id,
+        report,
+        simulated=settings.simulated,
+        environment=settings.environment,
+        sandbox=settings.sandbox,
+    )
 
 
 @contextmanager

@@ -64,6 +64,11 @@ class Conditions:
         return any(model.simulated for model in (self.worker, self.judge, self.world) if model is not None)
 
     @property
+    def trusts_models(self) -> bool:
+        """True where what a real model writes is run on this machine with nothing around it."""
+        return self.sandbox == "none" and self.worker is not None and not self.worker.simulated
+
+    @property
     def request_hash(self) -> str:
         """BLAKE2b-16 hex of these conditions. The name of the key's variable is not in it: it changes no score."""
         endpoints = () if self.worker is None else self.worker.endpoints
@@ -200,14 +205,20 @@ def make_report(subject: Subject, cells: Mapping[Trial, CellDocument]) -> ScoreR
 
 
 def score_document(
-    candidate_id: str, report: ScoreReport, *, simulated: bool, environment: EnvironmentKind = "sandbox"
+    candidate_id: str,
+    report: ScoreReport,
+    *,
+    simulated: bool,
+    environment: EnvironmentKind = "sandbox",
+    sandbox: SandboxMode = "bwrap",
 ) -> ScoreDocument:
-    """Wrap a report for stdout. `simulated` and `environment` as in the document."""
+    """Wrap a report for stdout. `simulated`, `environment` and `sandbox` as in the document."""
     return ScoreDocument(
         candidate_id=candidate_id,
         score=report.score,
         pass_rate=report.pass_rate,
         simulated=simulated,
         environment=environment,
+        sandbox=sandbox,
         report=report,
     )

@@ -17,7 +17,7 @@ AgentName = Literal["harness", "oracle", "nop"]
 
 @dataclass(frozen=True)
 class Options:
-    """The options as given; None (and no `tasks`, no `recorded`, no `judge`) is what was not said."""
+    """The options as given; None (and no `tasks`, no `recorded`, no `judge`, no `yes`) is what was not said."""
 
     suite: Path | None = None
     tasks: tuple[str, ...] = ()
@@ -30,6 +30,7 @@ class Options:
     env: EnvironmentKind | None = None
     recorded: tuple[Path, ...] = ()
     judge: bool = False
+    yes: bool = False
     vendor: Path | None = None
 
 

@@ -43,6 +43,7 @@ Examples:
     help="With --replay: run tool calls in a sandbox (real, the default where they were), or answer from the record.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Port on loopback.")
+@click.option("--yes", is_flag=True, help="Agree to a document without a sandbox for a real model.")
 @click.option("--vendor", type=click.Path(path_type=Path), help="The vendor directory.")
 @click.argument("agent", nargs=-1, metavar="[--] [COMMAND...]")
 @common_options("wmo-shim")
@@ -56,6 +57,7 @@ def shim(
     source: Path | None,
     tools: str | None,
     port: int,
+    yes: bool,
     vendor: Path | None,
     agent: tuple[str, ...],
 ) -> None:
@@ -82,7 +84,7 @@ def shim(
         raise Usage("'--source' and '--tools' go with '--replay': an episode document names its own")
     from wmo_shim.work import play
 
-    play(log, str(episode), port, vendor, agent)
+    play(log, str(episode), port, vendor, agent, yes=yes)
 
 
 main = entry(shim)

@@ -15,6 +15,7 @@ from wmo_episode.server import Shim
 from wmo_episode.session import Brief, Session
 from wmo_harness.surfaces import parse_tree
 from wmo_kit.config import Config, load_config
+from wmo_kit.consent import NO_SANDBOX, require_consent
 from wmo_kit.documents import emit
 from wmo_kit.errors import Conflict
 from wmo_kit.log import Log
@@ -25,15 +26,18 @@ from wmo_suites.environment import Environment
 from wmo_shim.environments import open_environment
 
 
-def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequence[str]) -> None:
+def play(log: Log, episode: str, port: int, vendor: Path | None, command: Sequence[str], *, yes: bool) -> None:
     """Play the episode of the document `episode` and print its result; after a signal, what there is of it.
 
-    Raises BadDocument, Conflict, Missing, OSError, and what environment or model client raise by failing themselves.
+    `yes` is the user's consent to a real model without a sandbox. Raises Usage or Negative without it, BadDocument,
+    Conflict, Missing, OSError, and what environment or model client raise by failing themselves.
     """
     config = load_config(flags={"vendor": vendor})
     found = read_episode(episode)
     _check_model(found.document, config)
     kind, mode = parse_tree(found.files).runtime_kind, found.document.environment.mode
+    if mode == "none" and not config.roles.get(found.document.model.role).settings().simulated:
+        require_consent(NO_SANDBOX, yes=yes)
     vendored = vendored_runtime(kind, config.vendor, mode) if command else None
     with (
         open_provider(config, found.document.model.role, log) as provider,

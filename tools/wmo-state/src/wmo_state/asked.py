@@ -16,6 +16,7 @@ from wmo_harness.tree_io import read_tree
 from wmo_kit.config import Config, Roles, load_config, models_source
 from wmo_kit.documents import read_document
 from wmo_kit.errors import Usage
+from wmo_suites.allowed import record_words
 from wmo_suites.recorded import read_recordings
 
 from wmo_state.budget import Budget, read_budget
@@ -34,11 +35,12 @@ class Seed:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `init`. None (and no `recorded`, no `judge`): not said.
+    """The options of `init`. None (and no `recorded`, no `judge`, no `allowed`): not said.
 
     A role that the user's configuration does not name has its default. `suite` is the suite's folder, `suite_name` the
     same relative to the run, as the record has it; `recorded` are the folders of recorded episodes likewise, and
-    `recorded_hash` is that of what was read there. `models_source` says what to change for other models.
+    `recorded_hash` is that of what was read there. `models_source` says what to change for other models. `allowed`
+    is what the proposer's box is to open, as the record has it; `yes` is the user's consent to what asks for it.
     """
 
     seed: Seed | None
@@ -55,10 +57,12 @@ class Asked:
     recorded_hash: str
     judge: bool
     proposer: ProposerSettings | None
+    allowed: tuple[str, ...]
     max_rejections: Limit | None
     budget: Budget
     roles: Roles
     models_source: str
+    yes: bool = False
 
 
 def ask(
@@ -76,10 +80,12 @@ def ask(
     recorded: tuple[Path, ...],
     judge: bool,
     proposer: str | None,
+    allowed: tuple[str, ...],
     argv: tuple[str, ...],
     max_rejections: str | None,
     max_cost: str | None,
     max_tokens: str | None,
+    yes: bool,
 ) -> Asked:
     """Resolve the options. Raises Usage, BadDocument, Missing, Negative (a vendored pi that is changed), OSError."""
     config = load_config()
@@ -98,10 +104,12 @@ def ask(
         recorded_hash=read_recordings(recorded).digest,
         judge=judge,
         proposer=_proposer(proposer, argv),
+        allowed=record_words(allowed),
         max_rejections=None if max_rejections is None else _limit(max_rejections),
         budget=read_budget(max_cost, max_tokens),
         roles=config.roles,
         models_source=models_source(),
+        yes=yes,
     )
 
 

@@ -43,6 +43,13 @@ def command() -> None:
 @click.option("--judge", is_flag=True, help="A judge model decides, by each task's gold.toml, not the verifiers.")
 @click.option("--proposer", type=click.Choice(["pi", "command"]), help="Who proposes. Default: pi.")
 @click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    metavar="network|env:NAME|read:PATH|write:PATH",
+    help="What the box of --proposer command opens of this machine; may be repeated. Default: nothing.",
+)
+@click.option(
     "--max-consecutive-rejections",
     "max_rejections",
     metavar="N|never",
@@ -50,6 +57,7 @@ def command() -> None:
 )
 @click.option("--max-cost", metavar="X|never", help="Buy no other proposal once the models cost X. Default: never.")
 @click.option("--max-tokens", metavar="N|never", help="The same for N tokens, of prompts and replies. Default: never.")
+@click.option("--yes", is_flag=True, help="Agree to --sandbox none with a real model; recorded.")
 @click.argument("argv", metavar="[-- ARGV...]", nargs=-1)
 @click.pass_obj
 def init(  # noqa: PLR0917  one parameter an option
@@ -67,18 +75,25 @@ def init(  # noqa: PLR0917  one parameter an option
     recorded: tuple[Path, ...],
     judge: bool,
     proposer: str | None,
+    allowed: tuple[str, ...],
     max_rejections: str | None,
     max_cost: str | None,
     max_tokens: str | None,
+    yes: bool,
     argv: tuple[str, ...],
 ) -> None:
     """Make a run, or check that one is what the options say, and print it (wmo.run/1).
 
     A new run needs --seed, --suite and --slots. On a run that is there the record wins: what is not said stays, more
-    --slots extend it, a higher --max-consecutive-rejections lets it go on, another --max-cost or --max-tokens and new
-    prices are recorded, anything else that differs is exit 78. ARGV is the command of --proposer command.
+    --slots extend it, a higher --max-consecutive-rejections lets it go on, another --max-cost or --max-tokens, other
+    --allow and new prices are recorded, anything else that differs is exit 78.
+
+    ARGV is the command of --proposer command. It runs in a closed box: no network, no home folder, no variable of
+    yours. --allow opens what it needs and is recorded, of variables the name alone; nothing opens the run or the suite.
 
     Example: wmo-state init runs/demo --seed pi --suite suites/starter --slots 4
+
+    With an agent of your own, its line ends: --proposer command --allow network --allow env:MY_KEY -- my-agent --yes
     """
     from wmo_state.asked import ask
     from wmo_state.init import run_init
@@ -97,10 +112,12 @@ def init(  # noqa: PLR0917  one parameter an option
         recorded=recorded,
         judge=judge,
         proposer=proposer,
+        allowed=allowed,
         argv=argv,
         max_rejections=max_rejections,
         max_cost=max_cost,
         max_tokens=max_tokens,
+        yes=yes,
     )
     run_init(run, asked, log)
 

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from wmo_contracts.run import RunSettings
+from wmo_contracts.run import ProposerSettings, RunSettings
+from wmo_kit.consent import NO_SANDBOX, require_consent
 from wmo_kit.documents import emit
 from wmo_kit.errors import Conflict, Usage
 from wmo_kit.log import Log
@@ -12,9 +14,10 @@ from wmo_population.durable import make_directory
 from wmo_population.layout import CANDIDATES, PROPOSALS, RunLayout
 from wmo_population.lock import RunLock
 from wmo_population.recorded import RecordedRun, record_holds
-from wmo_population.run_record import read_settings, suite_dir, write_settings
+from wmo_population.run_record import hidden_paths, read_settings, suite_dir, write_settings
 from wmo_population.state import PopulationRunState
 from wmo_population.view import view_run
+from wmo_suites.allowed import read_words
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_state.asked import Asked
@@ -29,12 +32,14 @@ ROLES = {"worker": "worker", "proposer_model": "proposer", "world": "world", "ju
 def run_init(run: Path, asked: Asked, log: Log) -> None:
     """Make or check the run and print wmo.run/1. The same call again changes nothing.
 
-    Raises Usage, Conflict, Locked, BadDocument, Missing, OSError.
+    Raises Usage, Negative (no consent), Conflict, Locked, BadDocument, Missing, OSError.
     """
     _check_place(run)
     layout = RunLayout(run)
     if not os.path.lexists(layout.record) and not os.path.lexists(layout.state):
-        check_new(fresh_settings(asked, _chosen_tasks(asked)), asked, log)  # before anything is made
+        settings = fresh_settings(asked, _chosen_tasks(asked))
+        check_new(run, settings, asked, log)  # before anything is made
+        asked = replace(asked, yes=asked.yes or _agreed(settings, asked).consent)
     make_directory(run)
     with RunLock(run):
         log.say("init", f"run '{run}': {_settle(run, asked)}")
@@ -66,6 +71,8 @@ def _settle(run: Path, asked: Asked) -> str:
     else:
         settings = _adopt(run, state, asked)
         done = "adopted, it had no run.json"
+    settings = _agreed(settings, asked)
+    read_words(settings.proposer.allow, hidden_paths(run, settings))
     RecordedRun(run, settings)  # checks the evidence against the settings before they are recorded
     write_settings(run, settings)
     return done
@@ -75,7 +82,9 @@ def _go_on(run: Path, asked: Asked) -> str:
     recorded = read_settings(run)
     if recorded is None:
         raise AssertionError("a run.json without settings is a BadDocument")
-    settings = reconcile(recorded, asked)
+    settings = _agreed(reconcile(recorded, asked), asked)
+    if settings.proposer != recorded.proposer:
+        read_words(settings.proposer.allow, hidden_paths(run, settings))
     with record_holds(RunLayout(run)):
         RecordedRun(run, settings)
     if settings == recorded:
@@ -83,11 +92,28 @@ def _go_on(run: Path, asked: Asked) -> str:
     write_settings(run, settings)
     if settings.iterations != recorded.iterations:
         return f"extended from {recorded.iterations} to {settings.iterations} slots"
-    return "as recorded, but for " + ", ".join(
-        f"{name.replace('_', ' ')}, now {value or 'never'}" if name in LIMITS else f"the prices of the {ROLES[name]}"
-        for name, value in settings
-        if value != getattr(recorded, name)
-    )
+    changed = [(name, value) for name, value in settings if value != getattr(recorded, name)]
+    return "as recorded, but for " + ", ".join(_told(name, value) for name, value in changed)
+
+
+def _told(name: str, value: object) -> str:
+    """Say what changed in a record, for people."""
+    if name in LIMITS:
+        return f"{name.replace('_', ' ')}, now {value or 'never'}"
+    if isinstance(value, ProposerSettings):
+        return f"what the proposer's box opens, now {', '.join(value.allow)}"
+    return "your consent" if name == "consent" else f"the prices of the {ROLES[name]}"
+
+
+def _agreed(settings: RunSettings, asked: Asked) -> RunSettings:
+    """Give the settings with the user's consent where they need one, asked for where it is not recorded.
+
+    Raises Usage where nobody can be asked, Negative for a no.
+    """
+    if settings.consent or not settings.trusts_models:
+        return settings
+    require_consent(NO_SANDBOX, yes=asked.yes)
+    return settings.model_copy(update={"consent": True})
 
 
 def _adopt(run: Path, state: PopulationRunState, asked: Asked) -> RunSettings:

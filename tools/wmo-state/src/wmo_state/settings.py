@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from wmo_contracts.episode import SandboxMode
 from wmo_contracts.run import ModelSettings, ProposerSettings, RunSettings
 from wmo_contracts.score import RewardMode, ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree, tree_hash
@@ -37,7 +38,9 @@ def adopted_settings(asked: Asked, seed: SourceTree, report: ScoreReport) -> Run
 
 
 def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
-    """Give the settings to go on with: the recorded ones, with more iterations, other limits or new prices where asked.
+    """Give the settings to go on with: the recorded ones, with what may change where it is asked.
+
+    That is more iterations, other limits, new prices, and what the proposer's box opens: paths are of one machine.
 
     Raises Conflict that names both values where something else differs.
     """
@@ -53,6 +56,7 @@ def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
         grown["world"] = with_new_prices(recorded.world, asked.roles.world.settings())
     if recorded.judge is not None:
         grown["judge"] = with_new_prices(recorded.judge, asked.roles.judge.settings())
+    grown["proposer"] = _opened(recorded.proposer, asked.allowed, recorded.sandbox)
     if asked.iterations is not None:
         if asked.iterations < recorded.iterations:
             raise _shrunk("--slots", str(recorded.iterations), str(asked.iterations), "a run only grows")
@@ -67,6 +71,17 @@ def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:
     if settings != recorded:
         check_prices_known(settings)
     return settings
+
+
+def _opened(proposer: ProposerSettings, allowed: tuple[str, ...], sandbox: SandboxMode) -> ProposerSettings:
+    """Give the proposer with what its box is to open, where that is said. Raises Usage where there is no such box."""
+    if not allowed:
+        return proposer
+    if proposer.kind != "command":
+        raise Usage(f"--allow {allowed[0]}: only the box of '--proposer command' can be opened")
+    if sandbox == "none":
+        raise Usage(f"--allow {allowed[0]}: with '--sandbox none' there is no box to open: leave one of them out")
+    return proposer.model_copy(update={"allow": allowed})
 
 
 def _shrunk(option: str, was: str, wanted: str, rule: str) -> Conflict:
@@ -104,7 +119,7 @@ def _differences(recorded: RunSettings, asked: Asked) -> Iterator[tuple[str, str
         yield "--recorded", _show_recorded(recorded), _show_recorded(asked)
     if asked.judge and recorded.judge is None:
         yield "--judge", "the tasks' verifiers", "a judge"
-    if asked.proposer is not None and asked.proposer != recorded.proposer:
+    if asked.proposer is not None and _show(asked.proposer) != _show(recorded.proposer):
         yield "--proposer", _show(recorded.proposer), _show(asked.proposer)
 
 
@@ -139,7 +154,7 @@ def _show_model(model: ModelSettings) -> str:
 def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: RewardMode) -> RunSettings:
     if asked.suite_name is None or asked.iterations is None:
         raise Usage("a run without a record needs --suite and --slots")
-    environment = asked.environment or "sandbox"
+    environment, sandbox = asked.environment or "sandbox", asked.sandbox or "bwrap"
     check_choice(environment, recorded=bool(asked.recorded), judged=asked.judge)
     settings = RunSettings(
         seed=seed.name,
@@ -150,8 +165,8 @@ def _settings(asked: Asked, seed: Seed, request: ScoreRequest, reward_mode: Rewa
         iterations=asked.iterations,
         reward_mode=reward_mode,
         holdout=() if asked.holdout is None else tuple(sorted(asked.holdout)),
-        sandbox=asked.sandbox or "bwrap",
-        proposer=asked.proposer or ProposerSettings(),
+        sandbox=sandbox,
+        proposer=_opened(asked.proposer or ProposerSettings(), asked.allowed, sandbox),
         worker=asked.roles.worker.settings(),
         proposer_model=asked.roles.proposer.settings(),
         environment=environment,
