@@ -7,10 +7,12 @@ from pathlib import Path
 def descendants(pid: int) -> dict[int, str]:
     """Give pid -> name of every process below this one."""
     parents, names = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for entry in Path("/proc").iterdir():  # not glob: it fails where one ends meanwhile
         try:
-            found, _, rest = path.read_text().partition(" (")
+            found, _, rest = (entry / "stat").read_text().partition(" (") if entry.name.isdigit() else ("", "", "")
         except OSError:
+            continue
+        if not found:
             continue
         name, _, fields = rest.rpartition(") ")
         parents[int(found)], names[int(found)] = int(fields.split()[1]), name

@@ -8,7 +8,8 @@ from wmo_kit.errors import BadDocument
 
 from wmo_suites.task import Task
 
-MOVED = "moved-"
+MOVED, PATH_LENGTH = "moved-", 2000
+"""How folders are called that would have a longer path, while they are removed."""
 EPOCH = 946_684_800
 """2000-01-01T00:00:00Z, every copied file's time: a listing of the workspace reads the same in every attempt."""
 
@@ -58,27 +59,25 @@ def empty_folder(directory: Path) -> None:
     """Remove what is in a folder that an agent worked in. Raises OSError.
 
     It may hold folders without permissions, which keep anyone but root from deleting what is in them, and folders in
-    folders, deeper than a path may be long: each is moved up to `directory` before it is looked into.
+    folders, deeper than a path may be long: there the next is moved up to `directory` before it is looked into.
     """
     directory.chmod(0o755)
-    moved = 0
-    waiting = [directory]
-    while waiting:
-        folder = waiting.pop()
+    moved, met = 0, [directory]
+    for folder in met:
         for entry in list(os.scandir(folder)):
             if not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.path)  # noqa: PTH108  a name need not be text
                 continue
             path = Path(entry.path)
             path.chmod(0o755)
-            if folder != directory:
+            if len(entry.path) > PATH_LENGTH:
                 while os.path.lexists(up := directory / f"{MOVED}{moved}"):
                     moved += 1
                 path = path.rename(up)
                 moved += 1
-            waiting.append(path)
-        if folder != directory:
-            folder.rmdir()
+            met.append(path)
+    for folder in reversed(met[1:]):
+        folder.rmdir()
 
 
 def remove_entry(path: Path) -> None:
