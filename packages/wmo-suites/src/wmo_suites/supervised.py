@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from wmo_contracts.episode import SandboxMode
 from wmo_kit.child import stop_group
 from wmo_kit.errors import Missing
 
-from wmo_suites.box import FIXED_ENV, Bind, bwrap_argv, no_box
+from wmo_suites.box import FIXED_ENV, Bind, bwrap_command, no_box
 from wmo_suites.host import Host, survey
 from wmo_suites.limits import SandboxLimits
 
@@ -140,13 +140,13 @@ def _missing(words: bytes, mode: SandboxMode) -> Missing:
 
 def _command(
     workspace: Path, binds: Sequence[Bind], limits: SandboxLimits, mode: SandboxMode, *, nests: bool
-) -> tuple[list[str], dict[str, str] | None, Path | None]:
-    """Give the supervisor's command line, environment (None: ours; a box clears it) and folder (None: ours)."""
+) -> tuple[list[str], Mapping[str, str], Path | None]:
+    """Give the supervisor's command line, environment and folder (None: ours)."""
     if mode == "bwrap":
         host = survey()
         if nests:
             binds, host = [*binds, *_nesting(host)], replace(host, can_disable_userns=False)
-        return _boxed_argv(host, workspace, binds, limits), None, None
+        return _boxed_argv(host, workspace, binds, limits), FIXED_ENV, None
     return [sys.executable, "-I", "-S", str(PROGRAM)], _plain_env(), workspace
 
 
@@ -158,7 +158,7 @@ def _nesting(host: Host) -> list[Bind]:
 
 
 def _boxed_argv(host: Host, workspace: Path, binds: Sequence[Bind], limits: SandboxLimits) -> list[str]:
-    return bwrap_argv(
+    return bwrap_command(
         [host.python, "-I", "-S", PROGRAM_INSIDE],
         host=host,
         binds=[Bind(workspace, APP, writable=True), Bind(PROGRAM, PROGRAM_INSIDE), *binds],
