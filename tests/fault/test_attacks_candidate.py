@@ -167,7 +167,7 @@ BOMBS = {
     ),
     "allocates": ("const held: any[] = []; for (;;) held.push(Buffer.alloc(64 << 20, 1));", "memory"),
     "allocates in many": (
-        "const hog = 'const a=[]; for (let i = 0; i < 9; i++) a.push(Buffer.alloc(1<<26, 1)); setTimeout(() => 0, 9e3)';"
+        "const hog = 'const a=[];for (let i = 0; i < 9; i++) a.push(Buffer.alloc(1<<26, 1)); setTimeout(() => 0, 9e3)';"
         "for (let i = 0; i < 6; i++) spawn(process.execPath, ['-e', hog]); await pause(20000); say(0);",
         "more than 2048 MiB of memory",
     ),

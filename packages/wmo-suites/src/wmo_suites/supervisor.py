@@ -158,11 +158,13 @@ class Supervisor:
             return ""  # some output, or its end, woke us
         self._look_at = now + LOOK_S
         exceeded = self._bounds.exceeded()
-        if exceeded and (boxes := boxes_within(process_ids())):
+        if not exceeded:
+            return ""
+        send_all(signal.SIGSTOP)  # at once, which a fork bomb needs: a look at each process takes longer than it
+        if boxes := boxes_within(process_ids()):
             send(boxes, signal.SIGKILL)  # what a verifier runs apart: it goes on without
             self._forgiven = True
-        if exceeded and not self._forgiven:
-            os.kill(-1, signal.SIGKILL)  # as process 1: everything else in the box, at once, which a fork bomb needs
+        send_all(signal.SIGCONT if self._forgiven else signal.SIGKILL)
         return "" if self._forgiven else exceeded
 
     def _settle(self, spared: set[int]) -> None:
@@ -416,6 +418,14 @@ def write_file(path: str, content: bytes) -> dict[str, Any]:
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
     return {"written": len(content)}
+
+
+def send_all(number: signal.Signals) -> None:
+    """Signal, as process 1, everything else in the box."""
+    try:
+        os.kill(-1, number)
+    except ProcessLookupError:
+        return  # there is nothing else
 
 
 def end() -> NoReturn:
