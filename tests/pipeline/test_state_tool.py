@@ -1,12 +1,15 @@
 """wmo-state as a user has it: make, extend, adopt, read and audit a run; every refusal says what to do."""
 
 import json
+import os
+import pty
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from wmo_population.run_record import read_settings, write_settings
 
 VECTORS = Path(__file__).parents[2] / "packages/wmo-population/tests/vectors"
 TASKS = ("a-task", "b-task")
@@ -328,3 +331,123 @@ with RunLock(Path({str(place / "runs/r")!r})):
         assert state("status runs/r")[0] == 0  # reading needs no lock
         holder.communicate("\n")
     assert state(f"{INIT} --slots 3")[0] == 0
+
+
+# --- what the box of a proposer's command opens
+
+
+COMMAND = f"{INIT} --proposer command"
+
+
+def test_what_a_proposer_may_have_is_recorded_by_name_and_shown(state, place):
+    env = {"HOME": str(place), "MY_KEY": "sk-secret"}
+    (place / "tools").mkdir()
+    code, view, _ = state(f"{COMMAND} --allow env:MY_KEY --allow 'read:~/tools' --allow network -- true", env)
+    assert code == 0
+    wanted = ["env:MY_KEY", "network", f"read:{place}/tools"]
+    assert view["settings"]["proposer"] == {"kind": "command", "argv": ["true"], "allow": wanted}
+    assert "sk-secret" not in (place / "runs/r/run.json").read_text()
+    assert state("init runs/r")[1]["settings"]["proposer"]["allow"] == wanted
+    code, view, log = state("init runs/r --allow network")
+    assert (code, view["settings"]["proposer"]["allow"]) == (0, ["network"])
+    assert "what the proposer's box opens, now network" in log
+    assert state("init runs/r --allow read:/ ")[0] == 2
+    assert state("status runs/r")[1]["settings"]["proposer"]["allow"] == ["network"]
+
+
+def test_a_record_without_allow_stays_valid_and_opens_nothing(state, place):
+    state(f"{COMMAND} -- true")
+    record = place / "runs/r/run.json"
+    document = json.loads(record.read_text())
+    del document["settings"]["proposer"]["allow"], document["settings"]["consent"], document["settings_hash"]
+    record.write_text(json.dumps(document))
+    code, view, _ = state("init runs/r --proposer command -- true")
+    assert (code, view["settings"]["proposer"]["allow"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        (f"{INIT} --allow network", 2, "only the box of '--proposer command' can be opened"),
+        (f"{COMMAND} --sandbox none --allow network -- true", 2, "there is no box to open"),
+        (f"{COMMAND} --allow everything -- true", 2, "say network, env:NAME, read:PATH or write:PATH"),
+        (f"{COMMAND} --allow env:A=b -- true", 2, "bad --allow 'env:A=b'"),
+        (f"{COMMAND} --allow read:tools -- true", 2, "the path must be absolute"),
+        (f"{COMMAND} --allow read:/nowhere -- true", 2, "there is nothing at '/nowhere'"),
+        (f"{COMMAND} --allow read:/usr/../etc -- true", 2, "without '..'"),
+        (f"{COMMAND} --allow read:/ -- true", 2, "the whole machine is never opened"),
+        (f"{COMMAND} --allow read:/proc/self/environ -- true", 2, "a box has its own"),
+        (f"{COMMAND} --allow read:{{place}} -- true", 2, "it would open '{place}"),
+        (f"{COMMAND} --allow write:{{place}}/suite/a-task/tests -- true", 2, "it would open '{place}/suite"),
+        (f"{COMMAND} --allow read:{{place}}/elsewhere -- true", 2, "it would open '{place}/suite"),
+        (f"{COMMAND} -- {{place}}/agent", 69, "add '--allow read:{place}/agent'"),
+    ],
+)
+def test_what_cannot_be_opened_makes_no_run(state, place, line, code, words):
+    (place / "elsewhere").symlink_to(place / "suite/a-task")
+    (place / "agent").write_text("#!/bin/sh\n")
+    (place / "agent").chmod(0o755)
+    found, view, log = state(line.format(place=place))
+    assert (found, view) == (code, None)
+    assert words.format(place=place) in log
+    assert not (place / "runs").exists()
+
+
+def test_a_script_that_the_box_does_not_show_is_warned_of(state, place):
+    (place / "agent.py").write_text("")
+    line = f"{COMMAND} -- sh {place}/agent.py"
+    assert f"needs '--allow read:{place}/agent.py'" in state(line)[2]
+    assert (
+        "needs"
+        not in state(line.replace("runs/r", "runs/s").replace("-- sh", f"--allow read:{place}/agent.py -- sh"))[2]
+    )
+
+
+# --- consent to a real model without a sandbox
+
+
+REAL = {"WMO_BASE_URL": "http://127.0.0.1:9/v1", "WMO_MODEL": "m", "WMO_API_KEY": "k"}
+
+
+def test_a_real_model_without_a_sandbox_needs_consent_which_is_recorded(state, place):
+    code, view, log = state(f"{INIT} --sandbox none", REAL)
+    assert (code, view) == (2, None)
+    assert "add '--yes'" in log
+    assert not (place / "runs").exists()
+    code, view, _ = state(f"{INIT} --sandbox none --yes", REAL)
+    assert (code, view["settings"]["consent"]) == (0, True)
+    assert state("init runs/r", REAL)[0] == 0
+    assert state(f"{INIT.replace('runs/r', 'runs/s')} --sandbox none")[1]["settings"]["consent"] is False
+
+
+def test_an_old_run_without_consent_is_asked_once(state, shell, place):
+    state(f"{INIT} --sandbox none --yes", REAL)
+    settings = read_settings(place / "runs/r")
+    write_settings(place / "runs/r", settings.model_copy(update={"consent": False}))
+    done = shell("wmo-score --run runs/r", cwd=place, env=REAL)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "runs/r --yes' does, and records it" in done.stderr
+    assert state("init runs/r", REAL)[0] == 2
+    code, view, log = state("init runs/r --yes", REAL)
+    assert (code, view["settings"]["consent"]) == (0, True)
+    assert "your consent" in log
+
+
+@pytest.mark.parametrize(("answer", "code", "made"), [("y", 0, True), ("n", 1, False)])
+def test_on_a_terminal_consent_is_a_question(place, answer, code, made):
+    """script(1) would do, but is not everywhere: a pseudo-terminal of our own, whose other end types the answer."""
+    ours, theirs = pty.openpty()
+    argv = [Path(sys.executable).parent / "wmo-state", *INIT.split(), "--sandbox", "none"]
+    process = subprocess.Popen(
+        argv, cwd=place, env={**os.environ, **REAL}, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE
+    )
+    os.close(theirs)
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(ours, 4096)
+    os.write(ours, answer.encode() + b"\n")
+    process.communicate(timeout=30)
+    os.close(ours)
+    assert process.returncode == code
+    assert b"runs as you" in said
+    assert (place / "runs/r/run.json").exists() is made

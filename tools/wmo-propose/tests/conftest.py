@@ -13,7 +13,7 @@ from wmo_harness.surfaces import doc_hash, parse_tree
 from wmo_harness.tree_io import write_tree
 from wmo_population.layout import RunLayout
 from wmo_population.recorded import open_run
-from wmo_population.run_record import write_settings
+from wmo_population.run_record import read_settings, write_settings
 
 REQUEST = ScoreRequest(task_ids=("csv", "logs"), attempts=1)
 SEED = {
@@ -75,6 +75,14 @@ class Made:
 
     def json(self, name: str) -> dict:
         return json.loads((self.dir / name).read_text())
+
+    def reopened(self, *allow: str) -> Path:
+        """Record what the command's box is to open; give the run."""
+        settings = read_settings(self.dir)
+        assert settings is not None
+        proposer = settings.proposer.model_copy(update={"allow": allow})
+        write_settings(self.dir, settings.model_copy(update={"proposer": proposer}))
+        return self.dir
 
     def score_due(self, passed: int) -> None:
         with open_run(self.dir) as run:

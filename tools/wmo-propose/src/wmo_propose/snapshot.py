@@ -84,11 +84,13 @@ def _read(place: Path, path: str, room: int, reasons: list[str]) -> bytes | None
     """Read one regular file, at most one byte more than `room`; None, with a reason, for anything else."""
     try:
         check_path(path)
-        kind = place.lstat().st_mode
-        if stat.S_ISLNK(kind):
+        found = place.lstat()
+        if stat.S_ISLNK(found.st_mode):
             raise BadTree(f"symlink in a tree: '{path}'; replace it by the file itself")
-        if not stat.S_ISREG(kind):
-            raise BadTree(f"not a regular file: '{path}'")
+        if not stat.S_ISREG(found.st_mode):
+            raise BadTree(f"not a regular file: '{path}' is {_kind(found.st_mode)}")
+        if found.st_nlink > 1:
+            raise BadTree(f"hard link in a tree: '{path}' has {found.st_nlink} names; replace it by a copy")
         with place.open("rb") as file:
             return file.read(room + 1)
     except PermissionError:
@@ -96,6 +98,11 @@ def _read(place: Path, path: str, room: int, reasons: list[str]) -> bytes | None
     except BadTree as error:
         reasons.append(str(error))
     return None
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"))
+    return next((words for holds, words in kinds if holds(mode)), "a device")
 
 
 def _add(found: Snapshot, path: str, data: bytes) -> None:

@@ -29,7 +29,8 @@ from wmo_population.slots import candidate_slot_id
 from wmo_population.verdict import read_own_verdict, verdict_path
 from wmo_suites.allowed import read_words
 from wmo_suites.disk import check_room
-from wmo_suites.task import load_task
+from wmo_suites.task import Task, load_task
+from wmo_suites.workspace import remove_workspace
 
 from wmo_propose.command_proposer import Boxed, CommandProposer
 from wmo_propose.covers import covers
@@ -42,7 +43,7 @@ from wmo_propose.settings import proposer_config, proposer_settings
 from wmo_propose.source_check import SourceGate
 from wmo_propose.task_texts import read_task_texts
 from wmo_propose.turn import Turn, TurnTaker
-from wmo_propose.workspace import build_workspace, manifest
+from wmo_propose.workspace import Workspace, build_workspace, manifest
 
 GATE_GRACE_S = 1.0
 """How long the check of a finished turn may still take after a signal; on an idle machine it takes 0.3 s."""
@@ -189,6 +190,15 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
         turn = agent.take_turn(workspace, stop)
     finally:
         workspace.unlock()
+    try:
+        return turn, _check(opened, workspace, turn, gate, tasks)
+    finally:
+        remove_workspace(workspace.root)  # here: it may be deeper than whatever removes our own folders can go
+
+
+def _check(opened: RecordedRun, workspace: Workspace, turn: Turn, gate: SourceGate, tasks: Sequence[Task]) -> Checked:
+    """Keep what the agent did and check what it left. Raises Transient or Missing for an outage, and Cancelled."""
+    slot, seed, directory = opened.next.slot, opened.plan.seed, opened.proposal_dir(opened.next.slot)
     check_room(workspace.root)  # on a full disk an agent hands in what did not fit, and that is no rejection
     write_events(directory, turn.events, turn.exchanges)
     if turn.cut_short:
@@ -201,7 +211,7 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     def find_leaks(tree: SourceTree) -> Sequence[str]:
         return leak_problems(tree, seed, read_task_texts(tasks))
 
-    return turn, check_candidate(workspace.candidate, spec, turn.problem, gate, find_leaks)
+    return check_candidate(workspace.candidate, parse_tree(seed), turn.problem, gate, find_leaks)
 
 
 def _verdict(turn: Turn, checked: Checked) -> TurnStatus:

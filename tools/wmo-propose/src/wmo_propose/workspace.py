@@ -14,6 +14,7 @@ A judge's evidence holds the assertions, which no proposer may know. Where there
 history/, without their judge/.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -76,11 +77,13 @@ class Workspace:
 
     def unlock(self) -> None:
         """Make what the agent left readable and removable: it may have locked its own folders, and us out of them."""
-        self.root.chmod(0o700)
-        for folder, folders, _ in os.walk(self.root):
-            for name in folders:
-                if not (path := Path(folder, name)).is_symlink():
-                    path.chmod(0o700)
+        folders = [self.root]
+        while folders:  # no os.walk: an agent may make folders deeper than Python's stack
+            folder = folders.pop()
+            with contextlib.suppress(OSError):  # a path that is too long to be named: the snapshot says so
+                folder.chmod(0o700)
+                with os.scandir(folder) as entries:
+                    folders += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def manifest(layout: RunLayout, entries: Sequence[ScoredEntry | InvalidEntry]) -> list[ManifestEntry]:
