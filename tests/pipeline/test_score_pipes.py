@@ -116,3 +116,54 @@ def test_tasks_that_changed_after_the_seeds_scores_are_named(shell, tmp_path, ro
     assert "tasks changed since the seed was scored: greet; " in done.stderr
     assert "slot 1: 2/2 " in done.stderr
     assert json.loads(done.stdout)["candidate_id"] == "candidate-0001"
+
+
+def test_a_real_model_without_a_sandbox_needs_consent_everywhere(shell, root, tmp_path):
+    real = {"WMO_BASE_URL": "http://127.0.0.1:9/v1", "WMO_MODEL": "m", "WMO_API_KEY": "k"}
+    suite = f"{root}/tools/wmo-score/tests/tasks"
+    line = f"wmo-vendor tree | wmo-score - --suite {suite} --task greet --sandbox none"
+    refused = shell(line, env=real)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "runs as you" in refused.stderr and "add '--yes'" in refused.stderr
+    agreed = shell(f"{line} --yes --keep {tmp_path}/k", env=real)
+    assert agreed.returncode == 75  # nobody is at that address; it was asked
+    assert "127.0.0.1:9" in agreed.stderr
+    simulated = shell(f"{line} --keep {tmp_path}/s")
+    assert json.loads(simulated.stdout)["sandbox"] == "none", simulated.stderr
+
+    episode = tmp_path / "s/trials/greet/attempt-1/episode.json"
+    document = json.loads(episode.read_text())
+    document["model"]["name"] = "m"
+    episode.write_text(json.dumps(document))
+    refused = shell(f"wmo-shim --episode {episode} -- true", env=real)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "add '--yes'" in refused.stderr
+    played = shell(f"wmo-shim --yes --episode {episode} -- true", env=real)
+    assert json.loads(played.stdout)["stop_reason"] == "max_turns", played.stderr
+
+
+def test_the_table_says_that_there_was_no_sandbox_and_what_was_open(shell, tmp_path):
+    init = "wmo-state init {} --seed pi --suite suites/starter --slots 1 --proposer command"
+    shell(f"{init.format(tmp_path / 'bare')} --sandbox none -- true")
+    shell(f"{init.format(tmp_path / 'open')} --allow network --allow env:HOME -- true")
+    bare, opened = (" ".join(shell(f"invoke status --run {tmp_path}/{run}").stdout.split()) for run in ("bare", "open"))
+    assert "no sandbox: agents, tools and proposer ran as you" in bare
+    assert "the proposer's box opens env:HOME, network" in opened
+    assert "no sandbox" not in opened
+
+
+def test_make_run_hands_consent_on(shell, tmp_path):
+    env = {"WMO_BASE_URL": "http://127.0.0.1:9/v1", "WMO_MODEL": "m", "WMO_API_KEY": "k"}
+    run = tmp_path / "run"
+    shell(
+        f"wmo-state init {run} --seed pi --suite suites/starter --slots 0 --tasks fix-script --sandbox none --yes",
+        env=env,
+    )
+    record = json.loads((run / "run.json").read_text())
+    record["settings"]["consent"] = False
+    del record["settings_hash"]
+    (run / "run.json").write_text(json.dumps(record))
+    assert "add '--yes' (make run: YES=1)" in shell(f"make run RUN={run}", env=env).stderr
+    done = shell(f"make run RUN={run} YES=1", env=env)
+    assert "127.0.0.1:9" in done.stderr
+    assert json.loads((run / "run.json").read_text())["settings"]["consent"] is True

@@ -67,7 +67,7 @@ def test_finished_cells_are_kept_and_a_changed_task_runs_again(log, suite, tmp_p
 @pytest.mark.parametrize(("agent", "score"), [("oracle", 1.0), ("nop", 0.0)])
 def test_without_a_box(log, suite, agent, score):
     document = score_harness(log, None, Options(suite=suite, agent=agent, tasks=("greet",), sandbox="none"))
-    assert document.score == score
+    assert (document.score, document.sandbox) == (score, "none")
 
 
 def test_a_half_finished_trial_is_replaced_whole(log, suite, tmp_path):

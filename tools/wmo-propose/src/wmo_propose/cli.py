@@ -10,7 +10,8 @@ EXAMPLE = """\b
 Examples:
   wmo-propose --run runs/demo && wmo-score --run runs/demo
   wmo-state init runs/own --seed pi --suite suites/starter --slots 4 \\
-    --proposer command -- claude -p "Do what REQUEST.md asks." --allowedTools "Bash,Read,Edit,Write"
+    --proposer command --allow network --allow env:ANTHROPIC_API_KEY \\
+    -- claude -p "Do what REQUEST.md asks." --allowedTools "Bash,Read,Edit,Write"
   wmo-score --run runs/own && wmo-propose --run runs/own
 """
 
