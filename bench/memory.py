@@ -14,7 +14,7 @@ TURNS, LATENCY_S, TASKS, ATTEMPTS = 10, 0.5, 8, 8
 FLAT_TASKS, FLAT_ATTEMPTS, FLAT_TURNS, WARM = 20, 50, 2, 200
 FLAT_LIMIT = 1.1
 LOOK_S, FLAT_LOOK_S = 0.5, 2.0
-OURS = ("wmo-score", "netns_helper.py")
+OURS = ("wmo-score", "box_helper.py")
 """In a command line: the tool, and the process that opens sockets in boxes for it."""
 MB = 1e6
 IN_FLIGHT_FLOOR = (

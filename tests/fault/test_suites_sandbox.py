@@ -1,6 +1,7 @@
 """Sandboxes whose process, or whose owner, is killed."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from wmo_kit.errors import Missing
+from wmo_suites.limits import SandboxLimits
 from wmo_suites.sandbox import Sandbox
 from wmo_suites.task import load_task
 from wmo_suites.verifier import NoReward, verify
@@ -113,3 +115,14 @@ def test_closing_while_it_opens_is_no_missing_sandbox(tmp_path: Path) -> None:
         observation = sandbox.run("true")
         closer.join()
         assert "cannot make" not in observation.content
+
+
+def test_the_kernel_bounds_a_box_whoever_looks(tmp_path):
+    """A crowd may outgrow every watcher on a busy machine; root has no RLIMIT_NPROC. Linux can since 6.14."""
+    bound = "cat /proc/sys/kernel/pid_max"
+    with Sandbox(tmp_path, limits=SandboxLimits(processes=100)) as sandbox:
+        inside = int(sandbox.run(bound).content)
+    outside = int(Path("/proc/sys/kernel/pid_max").read_text())
+    release = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+    assert (inside == 800) == (release >= (6, 14))
+    assert outside > 800

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +15,8 @@ from wmo_kit.child import Child, started_child
 from wmo_kit.errors import Missing
 
 from wmo_suites.box import FIXED_ENV, Bind, bwrap_command, no_box
+from wmo_suites.box_furniture import IDS_A_PROCESS, bound_processes, listen_in
 from wmo_suites.host import survey
-from wmo_suites.private_network import listen_in
 from wmo_suites.supervisor import IN_MEMORY, resident_bytes, unlinked_bytes, used_bytes
 
 LOOK_S = 0.25
@@ -90,17 +91,24 @@ def held_box(
         if process is None:
             raise no_box(child.wait(END_S).stderr)
         _limit(process, limits)
-        listener = None if port is None else stack.enter_context(_listen(child, process, port))
+        with _alive(child):
+            if port is None:
+                bound_processes(process, limits.processes)
+                listener = None
+            else:
+                listener = stack.enter_context(listen_in(process, port, limits.processes))
         block.open()
         yield HeldBox(child, listener, Excess(process, limits), status)
 
 
-def _listen(child: Child, process: int, port: int) -> socket.socket:
+@contextmanager
+def _alive(child: Child) -> Iterator[None]:
+    """Say of a box that ended before it was furnished why it did."""
     try:
-        return listen_in(process, port)
+        yield
     except Missing as error:
         ended = child.wait(END_S)
-        raise (error if ended.timed_out else no_box(ended.stderr)) from error  # it may be gone before we came
+        raise (error if ended.timed_out else no_box(ended.stderr)) from error
 
 
 def _limit(process: int, limits: BoxLimits) -> None:
@@ -108,6 +116,7 @@ def _limit(process: int, limits: BoxLimits) -> None:
         (resource.RLIMIT_DATA, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, limits.processes * IDS_A_PROCESS),  # in its user namespace; not for root
     )
     with contextlib.suppress(ProcessLookupError):  # it ended already, and so did the box
         for kind, wanted in bounds:
@@ -120,8 +129,8 @@ def _limit(process: int, limits: BoxLimits) -> None:
 class Excess:
     """Set once a box uses more than it may in all: a Flag (wmo_kit.child) that looks every LOOK_S.
 
-    `first` is the box's first process. The kernel's own limits hold for one process each, and that of processes not for
-    root. `words` says what was too much, "" before.
+    `first` is the box's first process. The box is killed at once: a crowd outgrows whoever asks it to end. `words` says
+    what was too much, "" before.
     """
 
     first: int
@@ -135,6 +144,9 @@ class Excess:
         if not self.words and now - self._looked > LOOK_S:
             self._looked = now
             self.words = self._look()
+            if self.words:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.first, signal.SIGKILL)
         return bool(self.words)
 
     def _look(self) -> str:

@@ -17,6 +17,7 @@ from wmo_kit.child import stop_group
 from wmo_kit.errors import Missing
 
 from wmo_suites.box import FIXED_ENV, Bind, bwrap_command, no_box
+from wmo_suites.box_furniture import bound_processes
 from wmo_suites.host import Host, survey
 from wmo_suites.limits import SandboxLimits
 
@@ -69,6 +70,7 @@ class Supervised:
         with theirs:
             self._process = _starter.submit(start).result()
         self._mode, self._ready, self._closing = mode, False, False
+        self._processes = limits.processes
         with contextlib.suppress(OSError):  # it died at once: the first `ask` says so
             self._send({**vars(limits)})
 
@@ -96,7 +98,18 @@ class Supervised:
             words = self._words.read(4096)
             self.close()
             raise _missing(words, self._mode) from error
+        if self._mode == "bwrap":
+            self._bound()
         self._ready = True
+
+    def _bound(self) -> None:
+        """Bound the box's processes, before the first command runs there."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        try:
+            first = int(children.read_text("ascii").split()[0])
+        except (OSError, IndexError) as error:
+            raise SandboxDiedError("the sandbox ended") from error
+        bound_processes(first, self._processes)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._socket.settimeout(START_S)
