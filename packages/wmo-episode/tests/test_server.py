@@ -10,6 +10,7 @@ from wmo_episode.door import on_loopback
 from wmo_episode.patience import Patience
 from wmo_episode.server import MAX_BODY, Shim
 from wmo_episode.session import Done
+from wmo_kit.errors import Transient
 from wmo_models.provider import ProviderError
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
@@ -276,3 +277,17 @@ def test_closing_does_not_wait_for_idle_connections_or_a_silent_model(make_sessi
     assert not closing.is_alive()
     go_on.set()
     waiting.join(5)
+
+
+def test_a_machine_with_no_room_for_a_thread_ends_the_episode_and_its_wait(serve, monkeypatch):
+    """As where a fork bomb runs beside it: the connection would never be answered, and the agent would wait."""
+
+    def refuse(_thread):
+        raise RuntimeError("can't start new thread")
+
+    shim, ask = serve()
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        ask("GET", "/task")
+    assert shim.session.ended.wait(5)
+    assert isinstance(shim.session.failure, Transient)

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import BaseServer
 from typing import Any, cast
 
+from wmo_kit.errors import Transient
 from wmo_models.provider import ProviderError
 
 from wmo_episode.door import Door
@@ -85,7 +86,17 @@ class Shim:
                     connection.close()
                     continue
                 self._open[connection] = thread
+            self._start(thread, connection)
+
+    def _start(self, thread: threading.Thread, connection: socket.socket) -> None:
+        """Start a connection's handler. Where the machine has no room for one, the episode ends: it would wait for it."""
+        try:
             thread.start()
+        except RuntimeError as error:
+            with self._lock:
+                del self._open[connection]
+            connection.close()
+            self.session.fail(Transient(f"cannot serve the agent: {error}"))
 
     def _handle(self, connection: socket.socket, address: Any) -> None:
         try:
