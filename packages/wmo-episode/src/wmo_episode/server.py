@@ -89,7 +89,7 @@ class Shim:
             self._start(thread, connection)
 
     def _start(self, thread: threading.Thread, connection: socket.socket) -> None:
-        """Start a connection's handler. Where the machine has no room for one, the episode ends: it would wait for it."""
+        """Start a connection's handler. With no room for one the episode ends: it would wait for it."""
         try:
             thread.start()
         except RuntimeError as error:
