@@ -20,7 +20,7 @@ echo "$rule" >> candidate/SYSTEM.md
 exec 3>&1 > {seen} 2> /dev/null
 grep -rlF {names} . {run} {suite}
 cat /proc/[0-9]*/environ | tr '\\0' '\\n'
-ls -R {run} {suite}
+ls -R . {run} {suite}
 ls -d {suite}/* {run}/holdout/*
 exec >&3
 echo "said: $rule"
