@@ -216,6 +216,17 @@ def test_done_counts_once(tmp_path):
     assert (result.stop_reason, result.answer, result.turns) == ("submitted", "first", 0)
 
 
+def test_a_model_is_asked_no_more_than_twice_a_turn(tmp_path):
+    code = """
+    const body = { messages: [{ role: "user", content: "again" }] };
+    for (let i = 0; i < 50; i++) await ask("POST", "/v1/chat/completions", body);
+    say("answered for ever");
+    """
+    result = play_pi(tmp_path, code)
+    assert (result.stop_reason, result.usage.calls) == ("budget", 40)  # max_turns is 20
+    assert result.note == "the agent used all 40 model calls and asked for one more"
+
+
 def test_ten_thousand_tool_calls(tmp_path):
     code = """
     const call = JSON.stringify({ name: "bash", arguments: { command: "x".repeat(2000) } });

@@ -23,6 +23,7 @@ EnvironmentKind = Literal["sandbox", "world-model", "replay"]
 """What answers an agent's tools: a real workspace, a model that plays one, or recorded episodes alone."""
 COST_DIGITS = 9
 """Costs are rounded to so many decimals, so that the order in which parallel calls are added does not show."""
+CALLS_A_TURN = 2
 ModelFault = Literal["transient", "endpoint", "request"]
 """Whose failing a model failure is: it will pass, the endpoint's (or its settings'), the agent's own request's."""
 
@@ -58,6 +59,14 @@ class Limits(Part):
     timeout_s: Annotated[float, Field(gt=0)] = 300.0
     grace_s: Annotated[float, Field(ge=0)] = 60.0
     context_window: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def model_calls(self) -> int:
+        """The most calls of the model that the host answers, whatever the agent's own source says.
+
+        Where there is no `max_model_calls`, two a turn: a loop may ask again, to sum up or to check, but not for ever.
+        """
+        return self.max_model_calls or CALLS_A_TURN * self.max_turns
 
 
 class TaskRef(Part):

@@ -119,8 +119,8 @@ class Session:
         with self._lock:
             if self._provider_error is not None:
                 raise self._provider_error
-            allowed = self.brief.limits.max_model_calls
-            if allowed is not None and self._completions >= allowed:
+            allowed = self.brief.limits.model_calls
+            if self._completions >= allowed:
                 raise BudgetSpent(self._spend(f"all {allowed} model calls"))
             self._completions += 1
             number = self._completions

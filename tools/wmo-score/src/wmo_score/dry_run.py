@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from wmo_contracts.episode import Limits, Usage
+from wmo_contracts.episode import CALLS_A_TURN, Limits, Usage
 from wmo_contracts.plan import PlanDocument
 from wmo_contracts.run import ModelSettings, RunSettings
 from wmo_contracts.score import ScoreRequest
@@ -107,7 +107,7 @@ def _missing_trials(layout: RunLayout, slot: int, request: ScoreRequest) -> int:
 
 
 def _trial(config: Config, worker: ModelSettings, spec: HarnessSpec) -> Job:
-    calls = KIT_MODEL_CALLS if spec.runtime_kind == "kit-python" else spec.max_turns
+    calls = KIT_MODEL_CALLS if spec.runtime_kind == "kit-python" else CALLS_A_TURN * spec.max_turns
     return _job(config.roles.worker, worker, calls, spec.max_output_tokens)
 
 
