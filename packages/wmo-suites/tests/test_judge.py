@@ -164,6 +164,11 @@ def test_an_exact_reply_decides_assertion_by_assertion() -> None:
     assert (counts.passed, counts.resolved, counts.unresolved) == (2, 3, 0)
 
 
+def test_a_code_fence_around_a_whole_reply_does_not_matter() -> None:
+    fenced = reply("```json\n" + json.dumps({"verdicts": ALL}) + "\n```")
+    assert read_verdict(fenced, ASSERTIONS).passed
+
+
 ALL = entries(True, True, True)
 CLOSED = {
     "missing": (ALL[:2], "without an entry: 1"),
@@ -200,7 +205,7 @@ def test_whatever_is_not_exact_fails_closed(case: str) -> None:
         reply(None),
         reply(""),
         reply("All of it is true."),
-        reply("```json\n" + json.dumps({"verdicts": ALL}) + "\n```"),
+        reply("My verdicts:\n```json\n" + json.dumps({"verdicts": ALL}) + "\n```"),
         reply(json.dumps({"verdicts": ALL}) + "\nThat is all."),
         reply(json.dumps(ALL)),
         reply(json.dumps({"verdicts": ALL, "note": ""})),

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from wmo_contracts.base import mend_json, parse_text
 from wmo_contracts.chat import ChatReply
 from wmo_contracts.score import CellTests
 from wmo_contracts.verdict import AssertionVerdict, VerdictDocument
+
+from wmo_suites.json_reply import parse_reply
 
 REASON_CHARACTERS = 2_000
 """What is kept of a reason."""
@@ -73,8 +74,8 @@ def _entries(reply: ChatReply) -> tuple[list[_Entry], int]:
 
 def _json(text: str) -> Any:
     try:
-        return parse_text(mend_json(text))
-    except (ValueError, RecursionError) as error:
+        return parse_reply(text)
+    except ValueError as error:
         raise ValueError("it is no JSON" if text.strip() else "it is empty") from error
 
 

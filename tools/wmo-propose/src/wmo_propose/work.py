@@ -163,7 +163,8 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     tasks = [load_task(suite / task_id) for task_id in opened.settings.request.task_ids]  # before the turn is paid
     history = manifest(opened.layout, opened.state.entries)
     judged = opened.settings.judge is not None
-    request = write_request(slot, opened.plan.iterations, spec, history, judged=judged)
+    place = opened.settings.environment
+    request = write_request(slot, opened.plan.iterations, spec, history, environment=place, judged=judged)
     root = opened.work_dir / f"propose-slot-{slot:04d}"
     link = opened.settings.sandbox == "none"
     workspace = build_workspace(root, opened.layout, history, seed, request, link=link, judged=judged)
