@@ -8,11 +8,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from wmo_contracts.chat import ChatReply
 from wmo_contracts.score import CellTests
 from wmo_contracts.verdict import AssertionVerdict, VerdictDocument
+from wmo_kit.errors import shown
 
 from wmo_suites.json_reply import parse_reply
 
 REASON_CHARACTERS = 2_000
 """What is kept of a reason."""
+WORD_CHARACTERS = 40
 
 
 class _Entry(BaseModel):
@@ -60,6 +62,10 @@ def _entries(reply: ChatReply) -> tuple[list[_Entry], int]:
         raise ValueError("it was cut at its output limit")
     if reply.tool_calls:
         raise ValueError("it is a tool call")
+    if reply.refusal:
+        raise ValueError("it has a refusal")
+    if reply.finish_reason != "stop":
+        raise ValueError(f"it ended with '{shown(reply.finish_reason, WORD_CHARACTERS)}' and not with 'stop'")
     value = _json(reply.content or "")
     if not isinstance(value, dict) or value.keys() != {"verdicts"} or not isinstance(value["verdicts"], list):
         raise ValueError("it is no object with a list 'verdicts' and nothing else")
