@@ -46,7 +46,7 @@ def make_subject(tree: SourceTree | None, conditions: Conditions, tasks: Iterabl
         tree_hash="" if tree is None else tree_hash(tree),
         doc_hash="" if tree is None else doc_hash(parse_tree(tree)),
         conditions=conditions,
-        task_hashes={task.id: task_digest(task) for task in tasks},
+        task_hashes={task.id: task_digest(task, judged=conditions.judge is not None) for task in tasks},
     )
 
 
