@@ -155,7 +155,8 @@ def test_a_key_that_is_missing_is_said_before_the_run_needs_it(state, place):
     )
     code, _, log = state(INIT)
     assert code == 0
-    assert "no API key for 'http://localhost:9/v1': set the variable 'WORKER_KEY'" in log
+    assert "no API key for 'http://localhost:9/v1', the worker: set the variable 'WORKER_KEY'" in log
+    assert "'api_key_env = \"\"'" in log
     assert "no API key" not in state(INIT.replace("runs/r", "runs/s"), {"WORKER_KEY": "x"})[2]
     (place / "wmo.toml").write_text(
         '[roles.proposer]\nbase_url = "http://localhost:9/v1"\nmodel = "m"\napi_key_env = "PROPOSER_KEY"\n'
