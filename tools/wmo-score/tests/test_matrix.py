@@ -181,5 +181,5 @@ def test_a_missing_cell_makes_no_report():
 
 def test_names_the_tasks_that_changed_since():
     now = replace(SUBJECT, task_hashes={"zebra": "9"})
-    assert changed_tasks(now, all_cells().values()) == ("zebra",)
-    assert changed_tasks(SUBJECT, all_cells().values()) == ()
+    assert changed_tasks(now.task_hashes, all_cells().values()) == ("zebra",)
+    assert changed_tasks(SUBJECT.task_hashes, all_cells().values()) == ()

@@ -4,7 +4,7 @@ import pytest
 from wmo_contracts.run import ModelSettings, RunSettings
 from wmo_contracts.score import ScoreRequest
 from wmo_kit.errors import Conflict, Usage
-from wmo_score.options import Options, environment_of, refuse_conflicts
+from wmo_score.options import Options, environment_of, refuse_conflicts, with_matrix
 
 MODEL = ModelSettings(base_url="offline", model="offline-worker", api_key_env="WMO_API_KEY")
 RECORD = RunSettings(
@@ -66,3 +66,16 @@ def test_recorded_trials_are_not_replaced_by_predicted_ones():
 def test_a_run_is_scored_in_its_own_way(options):
     with pytest.raises(Usage, match="leave out '--keep' and '--agent'"):
         refuse_conflicts(Options(**options), Path("/run"), RECORD)
+
+
+def test_a_run_is_not_scored_as_another():
+    with pytest.raises(Usage, match="leave out '--as other'"):
+        refuse_conflicts(Options(as_run=Path("other")), Path("/run"), RECORD)
+
+
+def test_the_matrix_of_a_run_is_taken_whole_and_the_rest_stays_as_asked():
+    asked = Options(env="world-model", judge=True, keep=Path("k"), jobs=3)
+    taken = with_matrix(asked, Path("/run"), RECORD.model_copy(update={"sandbox": "none", "environment": "replay"}))
+    assert (taken.suite, taken.tasks, taken.attempts) == (Path("/suites/mine"), ("b", "a"), 2)
+    assert (taken.sandbox, taken.reward_mode) == ("none", "raw")
+    assert (taken.env, taken.judge, taken.keep, taken.jobs) == ("world-model", True, Path("k"), 3)

@@ -27,6 +27,7 @@ from wmo_suites.world_model import TRIES
 from wmo_suites.world_prompt import OUTPUT_TOKENS
 
 from wmo_score.adhoc import chosen_tasks, contender_of
+from wmo_score.as_run import refuse_changed_tasks, terms_of
 from wmo_score.forecast import Job, budget_warnings, in_words, role_plan
 from wmo_score.options import Options, environment_of, refuse_conflicts
 
@@ -62,11 +63,14 @@ def plan_run(log: Log, run_dir: Path, options: Options) -> PlanDocument:
 
 
 def plan_harness(log: Log, harness: str | None, options: Options) -> PlanDocument:
-    """Plan the scoring of a harness outside any run, and say it. Raises Usage, BadDocument, OSError."""
-    tasks, contender, config = chosen_tasks(options), contender_of(harness, options), load_config()
+    """Plan the scoring of a harness outside any run, and say it. Raises as score_harness does before it scores."""
+    options, config = terms_of(options)
+    tasks, contender = chosen_tasks(options), contender_of(harness, options)
     if contender.tree is None:
         raise WrongUsage(f"'--agent {options.agent}' asks no model: leave out '--dry-run'")
     job = _trial(config, config.roles.worker.settings(), parse_tree(contender.tree))
+    if options.as_run is not None:
+        refuse_changed_tasks(options.as_run, tasks)
     trials = len(tasks) * (options.attempts or 1)
     world = judge = None
     if environment_of(options) == "world-model":

@@ -9,7 +9,7 @@ from pathlib import Path
 from wmo_contracts.run import RunSettings
 from wmo_contracts.score import ScoreDocument, ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree
-from wmo_kit.config import Config, load_config
+from wmo_kit.config import load_config
 from wmo_kit.errors import BadDocument
 from wmo_kit.log import Log
 from wmo_population.events import note_event
@@ -24,6 +24,7 @@ from wmo_suites.recorded import Recordings, read_recordings
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_score.agents import harness_agent
+from wmo_score.as_run import recorded_config
 from wmo_score.cells import read_cells, total_usage
 from wmo_score.judging import open_judge
 from wmo_score.matrix import Conditions, Subject, changed_tasks, score_document, trials
@@ -150,7 +151,7 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
         require_gold(tasks)
     if settings.sandbox == "bwrap":
         check_bwrap()
-    config = _recorded_config(load_config(flags={"vendor": options.vendor}), settings)
+    config = recorded_config(load_config(flags={"vendor": options.vendor}), settings)
     source = run.layout.source_dir(due.slot)
     folders = recorded_dirs(run.layout.run_dir, settings)
     with (
@@ -190,16 +191,6 @@ def _warn_of_changed_tasks(log: Log, due: Measurement, subject: Subject) -> None
     """Say which tasks changed since the seed was scored on them: the slots' scores can then not be compared."""
     with about(0):
         seed_cells = read_cells(due.layout.candidate_dir(0), trials(due.request))
-    if due.slot > 0 and (changed := changed_tasks(subject, seed_cells.values())):
+    if due.slot > 0 and (changed := changed_tasks(subject.task_hashes, seed_cells.values())):
         names = ", ".join(changed)
         log.say("warning", f"tasks changed since the seed was scored: {names}; its score and this one do not compare")
-
-
-def _recorded_config(config: Config, settings: RunSettings) -> Config:
-    """Give the configuration with the models that the run records."""
-    models = {"worker": config.roles.worker.as_recorded(settings.worker)}
-    if settings.world is not None:
-        models["world"] = config.roles.world.as_recorded(settings.world)
-    if settings.judge is not None:
-        models["judge"] = config.roles.judge.as_recorded(settings.judge)
-    return config.model_copy(update={"roles": config.roles.model_copy(update=models)})

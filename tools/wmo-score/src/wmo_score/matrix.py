@@ -143,9 +143,11 @@ def _changed(subject: Subject, trial: Trial, found: CellDocument) -> str:
     return ""
 
 
-def changed_tasks(subject: Subject, measured: Iterable[CellDocument]) -> tuple[str, ...]:
-    """Name the subject's tasks, sorted, that are not what they were when the `measured` cells were made."""
-    now = subject.task_hashes
+def changed_tasks(now: Mapping[str, str], measured: Iterable[CellDocument]) -> tuple[str, ...]:
+    """Name the tasks, sorted, that are not what they were when the `measured` cells were made.
+
+    `now` gives the digest of each task that there is.
+    """
     return tuple(sorted({c.cell.task_id for c in measured if now.get(c.cell.task_id, c.task_hash) != c.task_hash}))
 
 

@@ -1,7 +1,7 @@
 """What the command line asks for, and where it contradicts a run's record."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ class Options:
     recorded: tuple[Path, ...] = ()
     judge: bool = False
     vendor: Path | None = None
+    as_run: Path | None = None
 
 
 def from_flags(flags: Mapping[str, Any]) -> Options:
@@ -56,24 +57,53 @@ def refuse_conflicts(options: Options, run_dir: Path, settings: RunSettings) -> 
 
     Raises Usage for what a run cannot be asked at all.
     """
+    if options.as_run is not None:
+        raise Usage(f"'--run' scores under the run's own record: leave out '--as {options.as_run}'")
     if options.keep is not None or options.agent not in (None, "harness"):
         raise Usage("'--run' scores the run's own candidate and keeps it there: leave out '--keep' and '--agent'")
-    asked: dict[str, tuple[Any, Any]] = {
-        "--suite": (options.suite and options.suite.resolve(), suite_dir(run_dir, settings)),
-        "--task": (sorted(options.tasks), sorted(settings.request.task_ids)),
-        "--attempts": (options.attempts, settings.request.attempts),
-        "--sandbox": (options.sandbox, settings.sandbox),
-        "--reward-mode": (options.reward_mode, settings.reward_mode),
-        "--env": (options.env, settings.environment),
-        "--recorded": (
-            [str(path.resolve()) for path in options.recorded],
-            [str(path) for path in recorded_dirs(run_dir, settings)],
-        ),
-        "--judge": (
-            "a judge" if options.judge else None,
-            "the tasks' verifiers" if settings.judge is None else "a judge",
-        ),
-    }
+    refuse_other_matrix(options, run_dir, settings)
+    _refuse(
+        {
+            "--env": (options.env, settings.environment),
+            "--recorded": (
+                [str(path.resolve()) for path in options.recorded],
+                [str(path) for path in recorded_dirs(run_dir, settings)],
+            ),
+            "--judge": (
+                "a judge" if options.judge else None,
+                "the tasks' verifiers" if settings.judge is None else "a judge",
+            ),
+        }
+    )
+
+
+def refuse_other_matrix(options: Options, run_dir: Path, settings: RunSettings) -> None:
+    """Hold what the options say of tasks, attempts and passing against a run's record. Raises Conflict likewise."""
+    _refuse(
+        {
+            "--suite": (options.suite and options.suite.resolve(), suite_dir(run_dir, settings)),
+            "--task": (sorted(options.tasks), sorted(settings.request.task_ids)),
+            "--attempts": (options.attempts, settings.request.attempts),
+            "--sandbox": (options.sandbox, settings.sandbox),
+            "--reward-mode": (options.reward_mode, settings.reward_mode),
+        }
+    )
+
+
+def with_matrix(options: Options, run_dir: Path, settings: RunSettings) -> Options:
+    """Give the options with those of `refuse_other_matrix` as a run records them."""
+    return replace(
+        options,
+        suite=suite_dir(run_dir, settings),
+        tasks=settings.request.task_ids,
+        attempts=settings.request.attempts,
+        sandbox=settings.sandbox,
+        reward_mode=settings.reward_mode,
+    )
+
+
+def _refuse(asked: Mapping[str, tuple[Any, Any]]) -> None:
+    """Raise Conflict for the first option whose said value is not the recorded one."""
     for flag, (said, recorded) in asked.items():
         if said and said != recorded:
             raise Conflict(
