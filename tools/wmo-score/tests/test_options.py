@@ -62,6 +62,31 @@ def test_recorded_trials_are_not_replaced_by_predicted_ones():
         environment_of(Options(env="replay", recorded=(Path("kept"),), keep=Path("kept/../kept"), judge=True))
 
 
+@pytest.mark.parametrize("keep", ["run", "run/trials", "run/x/transfer", ".", "run/../run/.work", "kept/transfer/x"])
+def test_nothing_is_kept_within_recorded_trials_or_above_them(tmp_path, keep):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.json").touch()
+    recorded = (tmp_path / "run", tmp_path / "kept")
+    with pytest.raises(Usage, match="would replace the recorded trials there"):
+        environment_of(Options(env="replay", recorded=recorded, keep=tmp_path / keep, judge=True))
+
+
+@pytest.mark.parametrize("folder", ["candidates/candidate-0000", "candidates", "holdout/candidate-0001/trials"])
+def test_nothing_is_kept_within_a_runs_evidence(tmp_path, folder):
+    environment_of(Options(keep=tmp_path / folder))
+    (tmp_path / "run.json").touch()
+    with pytest.raises(Usage, match=f"would replace evidence of run '{tmp_path}'"):
+        environment_of(Options(keep=tmp_path / folder))
+    environment_of(Options(keep=tmp_path.parent / "elsewhere" / folder))
+
+
+def test_what_make_transfer_keeps_in_its_run_is_allowed(tmp_path):
+    (tmp_path / "run.json").touch()
+    kept = tmp_path / "transfer/simulated/candidate-0000"
+    environment_of(Options(env="world-model", recorded=(tmp_path,), keep=kept, judge=True))
+    environment_of(Options(env="replay", recorded=(tmp_path / "transfer/real",), keep=kept, judge=True))
+
+
 @pytest.mark.parametrize("options", [{"keep": Path("k")}, {"agent": "oracle"}])
 def test_a_run_is_scored_in_its_own_way(options):
     with pytest.raises(Usage, match="leave out '--keep' and '--agent'"):

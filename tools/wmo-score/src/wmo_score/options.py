@@ -1,6 +1,6 @@
 """What the command line asks for, and where it contradicts a run's record."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -9,9 +9,12 @@ from wmo_contracts.episode import EnvironmentKind, SandboxMode
 from wmo_contracts.run import RunSettings
 from wmo_contracts.score import RewardMode
 from wmo_kit.errors import Conflict, Usage
+from wmo_population.layout import CANDIDATES, HOLDOUT, RunLayout
 from wmo_population.run_record import recorded_dirs, suite_dir
 from wmo_suites.choice import check_choice
 
+TRANSFER = "transfer"
+"""The folder in a run where `make transfer` keeps its scorings."""
 AgentName = Literal["harness", "oracle", "nop"]
 
 
@@ -44,12 +47,25 @@ def environment_of(options: Options) -> EnvironmentKind:
     kind = options.env or "sandbox"
     if kind != "sandbox" and options.agent not in (None, "harness"):
         raise Usage(f"'--agent {options.agent}' works in a real workspace: leave out '--env {kind}'")
-    if options.keep is not None and options.keep.resolve() in [folder.resolve() for folder in options.recorded]:
-        raise Usage(
-            f"'--keep {options.keep}' would replace the recorded trials there: keep the predicted ones elsewhere"
-        )
+    if options.keep is not None:
+        _refuse_place(options.keep, options.recorded)
     check_choice(kind, recorded=bool(options.recorded), judged=options.judge)
     return kind
+
+
+def _refuse_place(keep: Path, recorded: Sequence[Path]) -> None:
+    """Raise Usage for a folder to keep where it would replace a run's evidence, or recorded trials.
+
+    In a run that is recorded, its folder for `make transfer` is free: no recorded trial is read there.
+    """
+    place = keep.resolve()
+    for folder in (place, *place.parents):
+        if folder.name in (CANDIDATES, HOLDOUT) and RunLayout(folder.parent).record.exists():
+            raise Usage(f"'--keep {keep}' would replace evidence of run '{folder.parent}': keep the trials elsewhere")
+    for folder in (one.resolve() for one in recorded):
+        free = RunLayout(folder).record.exists() and place.is_relative_to(folder / TRANSFER)
+        if (place.is_relative_to(folder) or folder.is_relative_to(place)) and not free:
+            raise Usage(f"'--keep {keep}' would replace the recorded trials there: keep the predicted ones elsewhere")
 
 
 def refuse_conflicts(options: Options, run_dir: Path, settings: RunSettings) -> None:
