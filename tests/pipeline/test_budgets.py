@@ -73,7 +73,7 @@ def test_a_run_stops_at_its_budget_with_the_boundary_in_hand_committed(place):
     total = 4 * TRIAL_COST + TURN_COST  # the turn went over the limit; its candidate is scored all the same
     assert done.returncode == 75
     assert f"reached its budget: cost {total:.6f} of 0.01 (worker {4 * TRIAL_COST:.6f}, " in done.stderr
-    assert "/run --max-cost N' (a number, or never)" in done.stderr
+    assert "/run --max-cost N' (a number, or never; make: MAX_COST=N)" in done.stderr
     assert [outcome["kind"] for outcome in status(place)["outcomes"]] == ["scored", "scored"]
     assert place("wmo-propose --run run").returncode == 75
 

@@ -93,8 +93,9 @@ def test_the_digest_holds_calls_and_observations_and_not_where_they_are(tmp_path
 
 def test_a_folder_without_real_trials_is_refused(tmp_path):
     trial(tmp_path / "trials/t/attempt-1", step("predicted"), kind="world-model")
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(BadDocument, match=f"no recorded episodes in '{folder}': name a run, or a folder"):
+    nowhere = tmp_path / "nowhere"
+    for folder, why in ((tmp_path, "name a run, or a folder"), (nowhere, "there is no such folder")):
+        with pytest.raises(BadDocument, match=f"no recorded episodes in '{folder}': {why}"):
             read_recordings([folder])
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a file that a person wrote, in one line that names the key and, for a misspelt one, the right ones."""
+"""What is wrong with a file that a person wrote: one line, the key, and for a misspelt one the right ones."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args

@@ -52,6 +52,8 @@ def read_recordings(folders: Sequence[Path]) -> Recordings:
     """
     episodes: list[RecordedEpisode] = []
     for folder in folders:
+        if not folder.is_dir():
+            raise BadDocument(f"no recorded episodes in '{folder}': there is no such folder")
         found = list(_real_episodes(folder))
         if not found:
             raise BadDocument(
