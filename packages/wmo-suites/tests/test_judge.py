@@ -11,7 +11,7 @@ from wmo_contracts.episode import Action, EpisodeResult, Observation, Step, Usag
 from wmo_kit.errors import BadDocument, Transient
 from wmo_suites.judge import judge_episode
 from wmo_suites.judge_request import TRANSCRIPT_CHARACTERS, cut_middle, fence, judge_request, transcript
-from wmo_suites.judge_verdict import count_assertions, read_verdict
+from wmo_suites.judge_verdict import count_assertions, read_verdict, refused_verdict
 from wmo_suites.limits import SandboxLimits
 from wmo_suites.task import Task
 
@@ -268,6 +268,15 @@ def test_no_change_of_a_reply_passes_what_it_does_not_say(data: st.DataObject) -
     if read_verdict(reply(changed), ASSERTIONS).passed:
         said = [(item["assertion"], item["passed"]) for item in json.loads(changed)["verdicts"]]
         assert said == [(text, True) for text in ASSERTIONS]
+
+
+def test_a_refusal_passes_nothing_and_tells_words_that_quote_no_assertion() -> None:
+    verdict = refused_verdict(ASSERTIONS, "400: maximum context length is 9 tokens")
+    assert verdict.note == "the judge refused this transcript: 400: maximum context length is 9 tokens"
+    assert not verdict.passed
+    assert not any(one.passed or one.valid for one in verdict.assertions)
+    quoting = refused_verdict(ASSERTIONS, '400: bad input: ["The answer names `out.txt`.", "The transc...')
+    assert quoting.note == "the judge refused this transcript: its words quote an assertion"
 
 
 # asking

@@ -1,5 +1,6 @@
 """A judge's reply to its verdicts. Strict: what is not exactly as asked for counts as not passed. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,9 @@ from wmo_suites.json_reply import parse_reply
 REASON_CHARACTERS = 2_000
 """What is kept of a reason."""
 WORD_CHARACTERS = 40
+REFUSED = "the judge refused this transcript"
+QUOTED_WORDS = 4
+WORD = re.compile(r"\w+")
 
 
 class _Entry(BaseModel):
@@ -45,6 +49,27 @@ def read_verdict(reply: ChatReply, assertions: Sequence[str]) -> VerdictDocument
     missing = sum(text not in counts for text in assertions)
     problems = [f"entries {what}: {number}" for what, number in faults.items() if number]
     return _document(assertions, valid, problems + ([f"assertions without an entry: {missing}"] if missing else []))
+
+
+def refused_verdict(assertions: Sequence[str], words: str) -> VerdictDocument:
+    """Give the verdict where the judge's endpoint refuses what this trial has it asked: nothing is passed.
+
+    `words` are the endpoint's. They stand in the note, where proposers read them, unless they quote an assertion.
+    """
+    told = "its words quote an assertion" if _quotes(words, assertions) else shown(words, REASON_CHARACTERS)
+    verdicts = tuple(_verdict(text, None) for text in assertions)
+    return VerdictDocument(passed=False, assertions=verdicts, note=f"{REFUSED}: {told}")
+
+
+def _quotes(words: str, assertions: Sequence[str]) -> bool:
+    """Say whether QUOTED_WORDS in a row of an assertion, or all of a shorter one, stand in `words`."""
+    said = f" {' '.join(WORD.findall(words.lower()))} "
+    for text in assertions:
+        own = WORD.findall(text.lower())
+        runs = [own[start : start + QUOTED_WORDS] for start in range(max(len(own) - QUOTED_WORDS + 1, 1))]
+        if any(run and f" {' '.join(run)} " in said for run in runs):
+            return True
+    return False
 
 
 def count_assertions(verdict: VerdictDocument) -> CellTests | None:
