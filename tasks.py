@@ -20,6 +20,7 @@ from rich.table import Table
 BIN = Path(sys.executable).parent
 REJECTED = 1
 USAGE = 2
+MISSING = 69
 ENVIRONMENTS = {"world-model": "world model (predicted)", "replay": "recorded episodes (replayed)"}
 """What is said of those that are not real."""
 NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1"}
@@ -54,14 +55,18 @@ def stop_if_asked() -> None:
         raise Exit(code=128 + stops[0])
 
 
-def call(*argv: str) -> tuple[int, str]:
-    """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code."""
+def call(*argv: str, given: str | None = None) -> tuple[int, str]:
+    """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code.
+
+    `given` is for its standard input, which is ours where there is nothing to give.
+    """
     stop_if_asked()
-    with subprocess.Popen([str(BIN / argv[0]), *argv[1:]], stdout=subprocess.PIPE, text=True) as process:
+    stdin = None if given is None else subprocess.PIPE
+    with subprocess.Popen([str(BIN / argv[0]), *argv[1:]], stdin=stdin, stdout=subprocess.PIPE, text=True) as process:
         running.append(process)
         if stops:
             process.send_signal(stops[0])  # it came while the tool started
-        output, _ = process.communicate()
+        output, _ = process.communicate(given)
         running.remove(process)
     code = process.returncode
     if code != 0:
@@ -72,20 +77,20 @@ def call(*argv: str) -> tuple[int, str]:
     return code, output
 
 
-def hold(run: str, jobs: str) -> NoReturn:
-    """Become the loop over a run that is there, with the run held: a second loop gets exit 75 and our pid."""
+def hold(run: str, jobs: str, work: str = "loop") -> NoReturn:
+    """Become the task `work` on a run that is there, with the run held: a second loop gets exit 75 and our pid."""
     options = ["--run", run, *(["--jobs", jobs] if jobs else [])]
     signal.pthread_sigmask(signal.SIG_BLOCK, before)  # the tool unblocks them once it can tell who stopped it
     stop_if_asked()
-    argv = ["wmo-state", "hold", run, "--", str(BIN / "invoke"), "loop", *options]
+    argv = ["wmo-state", "hold", run, "--", str(BIN / "invoke"), work, *options]
     for name in FROM_MAKE:
         os.environ.pop(name, None)
     os.execv(BIN / argv[0], argv)  # noqa: S606  no shell is wanted
 
 
-def output(*argv: str) -> str:
+def output(*argv: str, given: str | None = None) -> str:
     """Run a tool that must succeed and give what it prints; its failure is ours, with its exit code."""
-    code, printed = call(*argv)
+    code, printed = call(*argv, given=given)
     if code != 0:
         raise Exit(code=code)
     return printed
@@ -296,41 +301,39 @@ def loop(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
 @task
 def transfer(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
     """Score a run's seed and best in simulation and for real, and say whether the gain carries over."""
-    view = document("wmo-state", "init", run)  # the models that are configured must be the run's
-    best = document("wmo-state", "scores", run)["candidate_id"]
-    options = scoring(run, view["settings"], jobs)
+    if not Path(run).is_dir():
+        print(f"no run at '{run}': make one with 'make run', or name another", file=sys.stderr)
+        raise Exit(code=MISSING)
+    document("wmo-state", "next", run)  # fails where the directory is no run: nothing is to be held then
+    hold(run, jobs, "carry-over")
+
+
+@task
+def carry_over(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
+    """Make the four scorings and their agreement; transfer does it with the run held."""
+    view = document("wmo-state", "status", run)
+    if view["settings"] is None or view["best"] is None:
+        print(f"nothing to compare in '{run}': its seed is not scored, or it has no run.json yet", file=sys.stderr)
+        raise Exit(code=MISSING)
+    best = view["best"]
     simulation = ("--env", "world-model", "--judge", "--recorded", run)
     real = view["settings"]["environment"] == "sandbox"
     owned, other, how = ("real", "simulated", simulation) if real else ("simulated", "real", ())
     folder = Path(run, "transfer")
     folder.mkdir(exist_ok=True)
-    for name, slot in (("seed", 0), ("best", view["best"]["slot"])):
-        candidate = best if name == "best" else "candidate-0000"
+    agreement = folder / "agreement.json"
+    agreement.unlink(missing_ok=True)  # it may be of an earlier best
+    for name, slot, candidate in (("seed", 0, "candidate-0000"), ("best", best["slot"], best["candidate_id"])):
         (folder / f"{owned}-{name}.json").write_text(output("wmo-state", "scores", run, "--slot", str(slot)))
         source = f"{run}/candidates/{candidate}/source"
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as harness:
-            harness.write(output("wmo-materialize", "--snapshot", source, "--name", candidate))
-            harness.flush()
-            keep = ("--keep", f"{folder}/{other}/{candidate}", "-o", f"{folder}/{other}-{name}.json")
-            output("wmo-score", harness.name, *options, *how, *keep)
+        harness = output("wmo-materialize", "--snapshot", source, "--name", candidate)
+        keep = ("--keep", f"{folder}/{other}/{candidate}", "-o", f"{folder}/{other}-{name}.json")
+        output("wmo-score", "-", "--as", run, *as_options({"jobs": jobs}), *how, *keep, given=harness)
     best_pair, seed_pair = (
         [f"{folder}/{kind}-{name}.json" for kind in ("simulated", "real")] for name in ("best", "seed")
     )
-    output("wmo-score", "--agreement", *best_pair, "--baseline", *seed_pair, "-o", f"{folder}/agreement.json")
-    show_transfer(json.loads((folder / "agreement.json").read_text()))
-
-
-def scoring(run: str, settings: dict[str, Any], jobs: str) -> list[str]:
-    """Give the options that score a harness on a run's own tasks, as the run does."""
-    tasks = [part for task_id in settings["request"]["task_ids"] for part in ("--task", task_id)]
-    asked = {
-        "suite": str(Path(run, settings["suite"])),
-        "attempts": str(settings["request"]["attempts"]),
-        "reward-mode": settings["reward_mode"],
-        "sandbox": settings["sandbox"],
-        "jobs": jobs,
-    }
-    return [*as_options(asked), *tasks]
+    output("wmo-score", "--agreement", *best_pair, "--baseline", *seed_pair, "-o", str(agreement))
+    show_transfer(json.loads(agreement.read_text()))
 
 
 def show_transfer(found: dict[str, Any]) -> None:

@@ -1,8 +1,16 @@
 """The transfer check with the offline model: of a run in real sandboxes, and of one that was made in simulation."""
 
 import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from faulty_endpoint import endpoint, reply
+from processes import wait_until
+
+BIN = Path(sys.executable).parent
 
 TASKS = ("fix-script", "permissions")
 RULE = "echo 'Every reply must contain a tool call.' >> candidate/SYSTEM.md; echo acted"
@@ -83,3 +91,86 @@ def test_a_run_made_in_simulation_is_scored_for_real_and_leaks_nothing(shell, tm
     assert read(run, "simulated-seed")["report"] == report
     assert [row["task_id"] for row in read(run, "agreement")["tasks"]] == ["csv-repair"]
     assert "there is no gain in A that could carry over" in done.stdout
+
+
+WORKER = """\
+[roles.worker]
+base_url = "{url}"
+model = "mine"
+api_key_env = "MINE"
+"""
+
+
+@pytest.fixture(scope="module")
+def moved(shell, root, tmp_path_factory):
+    """Give a folder with a finished run whose worker is configured no more, and what looks on at each of its calls."""
+    folder = tmp_path_factory.mktemp("moved")
+    shutil.copytree(root / "tools/wmo-score/tests/tasks/greet", folder / "suite/greet")
+    (folder / "suite/greet/gold.toml").write_text('assertions = ["The agent greets."]\n')
+    looks = []
+
+    def submit(_number, _body):
+        for look in looks:
+            look()
+        return reply(json.dumps({"tool": "submit", "arguments": {"answer": "done"}}))
+
+    with endpoint(submit) as server:
+        (folder / "wmo.toml").write_text(WORKER.format(url=server.url))
+        init = "wmo-state init run --seed baseline --suite suite --slots 0"
+        done = shell(f"{init} && wmo-score --run run", cwd=folder, env={"MINE": "k"})
+        assert done.returncode == 0, done.stderr
+        (folder / "wmo.toml").unlink()
+        yield folder, looks
+
+
+@pytest.fixture
+def copied(shell, root, moved, tmp_path):
+    """Give a function that runs `invoke transfer` on a copy of that run, which is beside tmp_path."""
+    shutil.copytree(moved[0], tmp_path, dirs_exist_ok=True)
+    (tmp_path / "temp").mkdir()
+    variables = {"WMO_VENDOR": str(root / "vendor"), "TMPDIR": str(tmp_path / "temp")}
+    line = f"invoke transfer --run {tmp_path}/run"
+    return lambda key="k": shell(line, env=variables | ({"MINE": key} if key else {}))
+
+
+def test_the_recorded_worker_is_scored_and_the_run_held_meanwhile(copied, moved, tmp_path):
+    seen = []
+    moved[1].append(lambda: seen.append(((tmp_path / "run/.lock").exists(), *(tmp_path / "temp").glob("*.json"))))
+    done = copied()
+    moved[1].clear()
+    assert done.returncode == 0, done.stderr
+    assert seen == [(True,)]  # the seed is the best, and no file is left outside where it is killed
+    played = [json.loads(path.read_text()) for path in (tmp_path / "run/transfer").rglob("episode.json")]
+    assert [episode["model"]["name"] for episode in played] == ["mine"]
+    assert not (tmp_path / "run/.lock").exists()
+
+
+def test_without_the_recorded_workers_key_there_is_no_result_old_or_new(copied, tmp_path):
+    old = tmp_path / "run/transfer/agreement.json"
+    old.parent.mkdir()
+    old.write_text("{}")
+    done = copied(key="")
+    assert (done.returncode, "set the variable 'MINE'" in done.stderr) == (69, True), done.stderr
+    assert not old.exists()
+
+
+def test_tasks_that_changed_since_the_seed_was_scored_are_refused(copied, tmp_path):
+    with (tmp_path / "suite/greet/instruction.md").open("a") as file:
+        file.write("Do it well.\n")
+    done = copied()
+    assert (done.returncode, "scored its seed on them: 'greet'; " in done.stderr) == (78, True), done.stderr
+
+
+def test_a_run_that_another_works_on_is_left_alone(shell, copied, tmp_path):
+    with subprocess.Popen([BIN / "wmo-state", "hold", tmp_path / "run", "--", "sleep", "60"]) as holder:
+        wait_until((tmp_path / "run/.lock").exists, holder)
+        done = copied()
+        holder.terminate()
+    assert (done.returncode, f"in use by process {holder.pid}" in done.stderr) == (75, True), done.stderr
+    assert not (tmp_path / "run/transfer").exists()
+
+
+def test_no_run_is_missing(shell, tmp_path):
+    done = shell(f"invoke transfer --run {tmp_path}/nowhere")
+    assert (done.returncode, f"no run at '{tmp_path}/nowhere'" in done.stderr) == (69, True), done.stderr
+    assert not (tmp_path / "nowhere").exists()
