@@ -278,6 +278,9 @@ def test_a_run_of_the_reference_is_adopted_with_its_own_request_and_mode(state, 
         ("--suite suite --slots 4 --reward-mode raw", 78, "'positive-binary', asked is 'raw'"),
         ("--suite suite --slots 4 --attempts 1", 78, "'2', asked is '1'"),
         ("--suite small --slots 4", 78, "'b-task'"),
+        ("--suite suite --slots 4 --judge", 78, "--judge: the run's scores were given by verifiers"),
+        ("--suite suite --slots 4 --env world-model --judge", 78, "were given by verifiers in real sandboxes"),
+        ("--suite suite --slots 4 --env world-model", 78, "--env world-model: the run's scores were given"),
     ],
 )
 def test_adopting_refuses_what_the_run_contradicts(state, reference, place, options, code, words):
