@@ -64,6 +64,21 @@ def read_recordings(folders: Sequence[Path]) -> Recordings:
     return Recordings(tuple(episodes), _digest(episodes) if episodes else "")
 
 
+def require_recordings(folders: Sequence[Path], digest: str) -> Recordings:
+    """Read the recorded episodes that a run uses. `digest` is what the run records of them.
+
+    Raises BadDocument where they are not what they were, and what read_recordings raises.
+    """
+    found = read_recordings(folders)
+    if found.digest != digest:
+        raise BadDocument(
+            f"the recorded episodes in '{', '.join(str(folder) for folder in folders)}' are not those that the run was "
+            f"made with: they hash to '{found.digest}', and not to '{digest}': restore them, or start a new run "
+            "directory"
+        )
+    return found
+
+
 def _real_episodes(folder: Path) -> Iterator[RecordedEpisode]:
     trials = sorted(path for place in PLACES for path in folder.glob(place) if FINISHED.fullmatch(path.name))
     for trial in trials:

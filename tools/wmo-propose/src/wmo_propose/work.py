@@ -23,10 +23,11 @@ from wmo_population.events import note_event
 from wmo_population.evidence import REMEDY, reading, refuse_link
 from wmo_population.outcomes import CandidateProposalError
 from wmo_population.recorded import RecordedRun, open_run
-from wmo_population.run_record import suite_dir
+from wmo_population.run_record import recorded_dirs, suite_dir
 from wmo_population.slots import candidate_slot_id
 from wmo_population.verdict import read_own_verdict, verdict_path
 from wmo_suites.disk import check_room
+from wmo_suites.recorded import require_recordings
 from wmo_suites.task import load_task
 
 from wmo_propose.command_proposer import CommandProposer
@@ -154,13 +155,16 @@ def _turn_taker(
 def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: Stop) -> tuple[Turn, Checked]:
     """Let the agent work on a fresh workspace and check what it left.
 
-    Raises Transient or Missing for an outage and Cancelled where `stop` came before the turn's end, the evidence kept
+    Raises BadDocument where a task or the recorded episodes are not there any more, before anything is paid; Transient
+    or Missing for an outage and Cancelled where `stop` came before the turn's end, the evidence kept
     in each case.
     """
     slot, seed = opened.next.slot, opened.plan.seed
     spec = parse_tree(seed)
     suite = suite_dir(opened.layout.run_dir, opened.settings)
     tasks = [load_task(suite / task_id) for task_id in opened.settings.request.task_ids]  # before the turn is paid
+    folders = recorded_dirs(opened.layout.run_dir, opened.settings)
+    require_recordings(folders, opened.settings.recorded_hash)  # likewise: without them its candidate is never scored
     history = manifest(opened.layout, opened.state.entries)
     judged = opened.settings.judge is not None
     place = opened.settings.environment

@@ -20,7 +20,7 @@ from wmo_population.recorded import RecordedRun, open_run
 from wmo_population.run_record import recorded_dirs, suite_dir
 from wmo_population.trials import check_trials
 from wmo_suites.box import check_bwrap
-from wmo_suites.recorded import Recordings, read_recordings
+from wmo_suites.recorded import require_recordings
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_score.agents import harness_agent
@@ -133,7 +133,7 @@ def _finished(run: RecordedRun, due: CandidateProposal) -> ScoreReport | None:
 def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> ScoreReport:
     settings = run.settings
     tasks = select(load_suite(suite_dir(run.layout.run_dir, settings)), due.request.task_ids)
-    recordings = _recordings(run.layout.run_dir, settings)
+    recordings = require_recordings(recorded_dirs(run.layout.run_dir, settings), settings.recorded_hash)
     if due.layout == run.layout:  # a world model's examples stand in its evidence, which proposers read
         recordings = recordings.without(settings.holdout)
     conditions = Conditions(
@@ -173,18 +173,6 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
             judge=judge,
         )
         return score(runner, options.jobs or default_jobs(), Voice(log, due.label))
-
-
-def _recordings(run_dir: Path, settings: RunSettings) -> Recordings:
-    """Read the recorded episodes that a run uses. Raises BadDocument where they are not what they were."""
-    found = read_recordings(recorded_dirs(run_dir, settings))
-    if found.digest != settings.recorded_hash:
-        raise BadDocument(
-            f"the recorded episodes in '{', '.join(settings.recorded)}' are not those that run '{run_dir}' was made "
-            f"with: they hash to '{found.digest}', and not to '{settings.recorded_hash}': restore them, or start a new "
-            "run directory"
-        )
-    return found
 
 
 def _warn_of_changed_tasks(log: Log, due: Measurement, subject: Subject) -> None:

@@ -12,9 +12,10 @@ from wmo_population.durable import make_directory
 from wmo_population.layout import CANDIDATES, PROPOSALS, RunLayout
 from wmo_population.lock import RunLock
 from wmo_population.recorded import RecordedRun, record_holds
-from wmo_population.run_record import read_settings, suite_dir, write_settings
+from wmo_population.run_record import read_settings, recorded_dirs, suite_dir, write_settings
 from wmo_population.state import PopulationRunState
 from wmo_population.view import view_run
+from wmo_suites.recorded import require_recordings
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_state.asked import Asked
@@ -76,6 +77,7 @@ def _go_on(run: Path, asked: Asked) -> str:
     if recorded is None:
         raise AssertionError("a run.json without settings is a BadDocument")
     settings = reconcile(recorded, asked)
+    require_recordings(recorded_dirs(run, settings), settings.recorded_hash)
     with record_holds(RunLayout(run)):
         RecordedRun(run, settings)
     if settings == recorded:
