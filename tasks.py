@@ -1,5 +1,6 @@
 """Invoke tasks: the slot loop over the installed tools. It calls executables and reads their documents, no more."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -20,7 +21,7 @@ from rich.table import Table
 BIN = Path(sys.executable).parent
 REJECTED = 1
 USAGE = 2
-MISSING = 69
+MISSING, LATER, CONFLICT = 69, 75, 78
 ENVIRONMENTS = {"world-model": "world model (predicted)", "replay": "recorded episodes (replayed)"}
 """What is said of those that are not real."""
 NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1"}
@@ -109,10 +110,22 @@ def step(run: str, score_options: list[str]) -> bool:
     if due["step"] == "propose":
         code, _ = call("wmo-propose", "--run", run)
         if code not in (0, REJECTED):
-            raise Exit(code=code)
+            stop_in_order(run, code)
     else:
-        document("wmo-score", "--run", run, *score_options)
+        code, _ = call("wmo-score", "--run", run, *score_options)
+        if code != 0 and due["step"] == "score-holdout":
+            stop_in_order(run, code)
+        if code != 0:
+            raise Exit(code=code)
     return True
+
+
+def stop_in_order(run: str, code: int) -> NoReturn:
+    """End with a tool's exit code; where it may be a limit of the run's that was reached, with the table before."""
+    if code in (LATER, CONFLICT):
+        with contextlib.suppress(Exit):  # a run that cannot be shown has said why; the first failure counts
+            show(run)
+    raise Exit(code=code)
 
 
 def used(spent: dict[str, Any]) -> tuple[str, str]:
@@ -121,6 +134,22 @@ def used(spent: dict[str, Any]) -> tuple[str, str]:
     costs = [role["cost"] for role in roles if role["cost"] is not None]
     tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in roles)
     return f"{tokens:,}", f"{sum(costs):.4f}" if costs else "-"
+
+
+def unpriced(status: dict[str, Any]) -> list[str]:
+    """Name the roles whose models were used and cost what nobody has said. The offline model costs nothing."""
+    settings = status["settings"] or {}
+    models = {role: settings.get("proposer_model" if role == "proposer" else role) for role in status["spent"]}
+    return [
+        role
+        for role, model in models.items()
+        if model
+        and status["spent"][role]["calls"]
+        and any(
+            one["price_in"] is None and one["base_url"] != "offline" and not one["model"].startswith("offline-")
+            for one in [model, *model["fallbacks"]]
+        )
+    ]
 
 
 def held_out(view: dict[str, Any]) -> str:
@@ -134,11 +163,13 @@ def held_out(view: dict[str, Any]) -> str:
 
 
 def caption(status: dict[str, Any]) -> str | None:
-    """Give the line below the table: what of the run was not real."""
+    """Give the line below the table: what of the run was not real, and who decided where no verifier did."""
     environment = (status["settings"] or {}).get("environment", "sandbox")
     unreal = ["offline model: simulated"] if status["simulated"] else []
     if environment != "sandbox":
         unreal.append(f"environment: {ENVIRONMENTS[environment]}")
+    if judge := (status["settings"] or {}).get("judge"):
+        unreal.append(f"judged by {judge['model']}")
     return "; ".join(unreal) or None
 
 
@@ -171,6 +202,8 @@ def show(run: str) -> None:
     if counted:
         tokens, cost = used(status["spent"])
         console.print(f"used: {tokens} tokens, cost {cost}")
+        for role in unpriced(status):
+            console.print(f"cost unknown for {role}: no price")
     if status["holdout"]:
         console.print(held_out(status["holdout"]), soft_wrap=True)
     if best:
@@ -249,7 +282,7 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
         with tempfile.TemporaryDirectory(prefix="wmo-plan-") as temp:
             more = [*judged(judge), *acts_in(env, recordings)]
-            document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget), *more)
+            make_unseen(f"{temp}/run", *as_options(asked | budget), *more)
             document("wmo-score", "--run", f"{temp}/run", "--dry-run")
         return
     others = {"judge": judge, "env": env, "recorded": recordings}
@@ -257,6 +290,22 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
         print(f"run '{run}' is planned as it is recorded: leave out {', '.join(said)}", file=sys.stderr)
         raise Exit(code=USAGE)
     document("wmo-score", "--run", run, "--dry-run")
+
+
+def make_unseen(run: str, *options: str) -> None:
+    """Make a run that is only planned with: what is said of it is the user's, but for that it is made."""
+    stop_if_asked()
+    made = subprocess.run(
+        [str(BIN / "wmo-state"), "init", run, *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    sys.stderr.write("".join(line for line in made.stderr.splitlines(True) if f"run '{run}': made" not in line))
+    if made.returncode != 0:
+        stop_if_asked()
+        raise Exit(code=made.returncode)
 
 
 def recorded(run: str) -> bool:
@@ -300,7 +349,7 @@ def loop(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
 
 @task
 def transfer(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
-    """Score a run's seed and best in simulation and for real, and say whether the gain carries over."""
+    """Score a run's seed and best in simulation and in the sandbox, and say whether the gain carries over."""
     if not Path(run).is_dir():
         print(f"no run at '{run}': make one with 'make run', or name another", file=sys.stderr)
         raise Exit(code=MISSING)
@@ -316,7 +365,7 @@ def carry_over(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
         print(f"nothing to compare in '{run}': its seed is not scored, or it has no run.json yet", file=sys.stderr)
         raise Exit(code=MISSING)
     best = view["best"]
-    simulation = ("--env", "world-model", "--judge", "--recorded", run)
+    simulation = ("--env", "world-model", "--judge", "--recorded", run, "--leave-own-out")
     real = view["settings"]["environment"] == "sandbox"
     owned, other, how = ("real", "simulated", simulation) if real else ("simulated", "real", ())
     folder = Path(run, "transfer")
@@ -337,11 +386,13 @@ def carry_over(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
 
 
 def show_transfer(found: dict[str, Any]) -> None:
-    """Print an agreement of the best candidate's scores for people: A is the simulation, B the real sandbox."""
+    """Print an agreement of the best candidate's scores for people: A is in the world model, B in the sandbox."""
     console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
-    console.print(f"{found['b']['candidate_id']}: A in simulation, B for real")
-    table = Table()
-    for name, justify in (("task", "left"), ("A", "right"), ("B", "right"), ("", "left")):
+    a, b = found["a"], found["b"]
+    said = "offline model: simulated" if a["simulated"] or b["simulated"] else None
+    table = Table(title=b["candidate_id"], caption=said)
+    sides = ("A: in simulation (world model)", "B: in the sandbox")
+    for name, justify in (("task", "left"), *((side, "right") for side in sides), ("", "left")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in found["tasks"]:
         same = row["a_passes"] == row["b_passes"]

@@ -12,6 +12,7 @@ from processes import wait_until
 
 BIN = Path(sys.executable).parent
 
+USAGES = ("usage", "world_usage", "judge_usage")
 TASKS = ("fix-script", "permissions")
 RULE = "echo 'Every reply must contain a tool call.' >> candidate/SYSTEM.md; echo acted"
 
@@ -45,6 +46,7 @@ def test_a_real_run_is_played_in_simulation_too(shell, real):
     assert read(real, "real-best")["report"] == json.loads((real / "candidates/candidate-0001/report.json").read_text())
     assert cells(real / "candidates") == before
     assert environments(real / "transfer/simulated") == {"world-model"}
+    assert "in simulation (world model)" in done.stdout and "offline model: simulated" in done.stdout
     assert {path.name for path in (real / "transfer/simulated").iterdir()} == {"candidate-0000", "candidate-0001"}
     found = read(real, "agreement")
     assert [row["task_id"] for row in found["tasks"]] == list(TASKS)
@@ -77,6 +79,11 @@ def test_a_run_made_in_simulation_is_scored_for_real_and_leaks_nothing(shell, tm
     score = f"wmo-score --run {run}"
     made = shell(f"{line} --env world-model --judge --recorded {kept} && {score} && {score}")
     assert made.returncode == 0, made.stderr
+    told = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+    for event, folder in zip(told[-2:], ("candidates", "holdout"), strict=True):
+        [cell] = [json.loads(path.read_text()) for path in (run / folder).rglob("cell.json")]
+        assert event["world_usage"]["calls"] > 0
+        assert [event[name] for name in USAGES] == [cell[name] for name in USAGES]
     shown, hidden = (
         "".join(path.read_text() for path in (run / name).rglob("world-exchanges.json"))
         for name in ("candidates", "holdout")

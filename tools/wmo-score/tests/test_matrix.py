@@ -128,9 +128,10 @@ def test_another_environment_other_recorded_episodes_or_another_world_are_anothe
         CONDITIONS,
         replace(one, environment="replay", world=None),
         replace(one, recorded_hash="s"),
+        replace(one, leave_own_out=True),
         replace(one, world=world.model_copy(update={"model": "mine"})),
     ]
-    assert len({conditions.request_hash for conditions in [one, *other]}) == 5
+    assert len({conditions.request_hash for conditions in [one, *other]}) == 6
     key = replace(one, world=world.model_copy(update={"api_key_env": "MY_KEY"}))
     assert key.request_hash == one.request_hash
 

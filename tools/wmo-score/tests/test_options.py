@@ -93,6 +93,15 @@ def test_a_run_is_scored_in_its_own_way(options):
         refuse_conflicts(Options(**options), Path("/run"), RECORD)
 
 
+def test_examples_are_left_out_of_a_world_model_alone():
+    environment_of(Options(env="world-model", judge=True, leave_own_out=True))
+    for kind in ("sandbox", "replay"):
+        with pytest.raises(Usage, match="'--leave-own-out' is for the examples of"):
+            environment_of(Options(env=kind, judge=True, recorded=(), leave_own_out=True))
+    with pytest.raises(Usage, match="leave out '--leave-own-out'"):
+        refuse_conflicts(Options(leave_own_out=True), Path("/run"), RECORD)
+
+
 def test_a_run_is_not_scored_as_another():
     with pytest.raises(Usage, match="leave out '--as other'"):
         refuse_conflicts(Options(as_run=Path("other")), Path("/run"), RECORD)

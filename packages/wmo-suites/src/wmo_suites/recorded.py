@@ -27,10 +27,11 @@ FINISHED = re.compile(r"attempt-[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class RecordedEpisode:
-    """One finished real episode: its task, and the calls that its sandbox answered, in order."""
+    """One finished real episode: its task, the calls that its sandbox answered, in order, and its harness's tree."""
 
     task_id: str
     steps: tuple[Step, ...]
+    tree_hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Recordings:
 
     episodes: tuple[RecordedEpisode, ...] = ()
     digest: str = ""
+
+    def without_tree(self, tree_hash: str) -> Self:
+        """Give all but the episodes of one harness; the digest stays that of what was read."""
+        return replace(self, episodes=tuple(one for one in self.episodes if one.tree_hash != tree_hash))
 
     def without(self, task_ids: Container[str]) -> Self:
         """Give all but the episodes of these tasks; the digest stays that of what was read."""
@@ -97,7 +102,7 @@ def _read_trial(trial: Path, episode: EpisodeDocument) -> RecordedEpisode:
                 f"bad '{trial / name}': it is of task '{shown(found)}', '{EPISODE}' beside it of "
                 f"'{shown(episode.task.id)}': restore the trial from a copy, or move it away"
             )
-    return RecordedEpisode(episode.task.id, environment_steps(episode, result.steps))
+    return RecordedEpisode(episode.task.id, environment_steps(episode, result.steps), cell.tree_hash)
 
 
 def environment_steps(episode: EpisodeDocument, steps: Sequence[Step]) -> tuple[Step, ...]:

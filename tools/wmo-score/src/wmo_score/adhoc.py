@@ -10,7 +10,7 @@ from pathlib import Path
 from wmo_contracts.harness import HarnessDocument
 from wmo_contracts.score import ScoreDocument, ScoreRequest
 from wmo_harness.documents import from_document
-from wmo_harness.source_tree import SourceTree
+from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_harness.tree_io import write_tree
 from wmo_kit.config import Config
 from wmo_kit.documents import read_document
@@ -28,7 +28,7 @@ from wmo_score.as_run import refuse_changed_tasks, terms_of
 from wmo_score.judging import open_judge
 from wmo_score.matrix import Conditions, score_document
 from wmo_score.options import Options, environment_of
-from wmo_score.places import open_place
+from wmo_score.places import open_place, tell_of_gaps
 from wmo_score.scoring import SOURCE, Voice, default_jobs, make_subject, score
 from wmo_score.trial import TrialRunner
 
@@ -52,6 +52,9 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
     tasks = chosen_tasks(options)
     kind, contender = environment_of(options), contender_of(harness, options)
     recordings = read_recordings(options.recorded)
+    examples = recordings
+    if options.leave_own_out and contender.tree is not None:
+        examples = recordings.without_tree(tree_hash(contender.tree))
     worker = config.roles.worker
     conditions = Conditions(
         request=ScoreRequest(task_ids=tuple(sorted(task.id for task in tasks)), attempts=options.attempts or 1),
@@ -63,6 +66,7 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
         environment=kind,
         recorded_hash=recordings.digest,
         world=config.roles.world.settings() if kind == "world-model" else None,
+        leave_own_out=options.leave_own_out,
     )
     if options.judge:
         require_gold(tasks)
@@ -73,7 +77,8 @@ def score_harness(log: Log, harness: str | None, options: Options) -> ScoreDocum
     with ExitStack() as stack:
         evidence, work_dir = stack.enter_context(_place(options.keep))
         mode = conditions.sandbox
-        place = open_place(log, config, kind, mode=mode, recordings=recordings, folders=options.recorded)
+        tell_of_gaps(log, kind, examples, conditions.request.task_ids)
+        place = open_place(log, config, kind, mode=mode, recordings=examples, folders=options.recorded)
         agent = stack.enter_context(_agent(log, contender, evidence, work_dir, config=config, conditions=conditions))
         runner = TrialRunner(
             subject=make_subject(contender.tree, conditions, tasks),

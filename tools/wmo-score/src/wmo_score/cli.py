@@ -52,6 +52,11 @@ Examples:
     type=click.Path(path_type=Path),
     help="A run or a kept scoring, whose real trials a world model takes examples from and a replay its answers.",
 )
+@click.option(
+    "--leave-own-out",
+    is_flag=True,
+    help="With --env world-model: trials that HARNESS itself played are no examples, as make transfer scores.",
+)
 @click.option("--judge", is_flag=True, help="A judge model decides, by each task's gold.toml.")
 @click.option("--agreement", nargs=2, metavar="A B", help="Hold two scorings against each other; score nothing.")
 @click.option("--baseline", nargs=2, metavar="A0 B0", help="With --agreement: the seed's two, to see what is gained.")

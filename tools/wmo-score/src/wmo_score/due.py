@@ -25,11 +25,11 @@ from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_score.agents import harness_agent
 from wmo_score.as_run import recorded_config
-from wmo_score.cells import read_cells, total_usage
+from wmo_score.cells import read_cells, usage_by_role
 from wmo_score.judging import open_judge
 from wmo_score.matrix import Conditions, Subject, changed_tasks, score_document, trials
 from wmo_score.options import Options, refuse_conflicts
-from wmo_score.places import open_place
+from wmo_score.places import open_place, tell_of_gaps
 from wmo_score.scoring import Voice, default_jobs, make_subject, score
 from wmo_score.trial import TrialRunner
 
@@ -67,7 +67,7 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
             report = _finished(run, due) or _score(
                 log, run, Measurement(slot, due.tree, run.settings.request, run.layout), options
             )
-            usage = total_usage(run.layout.candidate_dir(slot), trials(report.request))  # before what it reads counts
+            used = usage_by_role(run.layout.candidate_dir(slot), trials(report.request))  # before what it reads counts
         run.commit_scored(report)
         note_event(
             log,
@@ -77,7 +77,7 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
             candidate_id=due.candidate_id,
             score=report.score,
             seconds=round(time.monotonic() - started, 3),
-            usage=usage.model_dump(),
+            **used,
         )
         return _document(due.candidate_id, report, run.settings)
 
@@ -93,7 +93,7 @@ def _score_held_out(log: Log, run: RecordedRun, options: Options) -> ScoreDocume
     with about(slot):
         folder = run.start_held_out()
         report = _score(log, run, Measurement(slot, due.tree, request, run.layout.held_out), options)
-        usage = total_usage(folder, trials(report.request))
+        used = usage_by_role(folder, trials(report.request))
     run.commit_held_out(report)
     note_event(
         log,
@@ -102,7 +102,7 @@ def _score_held_out(log: Log, run: RecordedRun, options: Options) -> ScoreDocume
         slot,  # and no score: a later proposer may read the timeline
         candidate_id=due.candidate_id,
         seconds=round(time.monotonic() - started, 3),
-        usage=usage.model_dump(),
+        **used,
     )
     return _document(due.candidate_id, report, run.settings)
 
@@ -154,6 +154,7 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
     config = recorded_config(load_config(flags={"vendor": options.vendor}), settings)
     source = run.layout.source_dir(due.slot)
     folders = recorded_dirs(run.layout.run_dir, settings)
+    tell_of_gaps(log, settings.environment, recordings, due.request.task_ids)
     with (
         open_place(
             log, config, settings.environment, mode=settings.sandbox, recordings=recordings, folders=folders

@@ -45,7 +45,8 @@ class Conditions:
 
     `agent` is the agent's name; `worker` the model that plays it, None where no model does. `judge` is the model that
     gives the verdicts, None where the tasks' verifiers do. `environment` is what the trials act in, `recorded_hash`
-    that of the recorded episodes it uses, `world` the model that plays it, None where none does.
+    that of the recorded episodes it uses, `world` the model that plays it, None where none does. `leave_own_out`: of
+    those episodes, the harness's own are no examples.
     """
 
     request: ScoreRequest
@@ -57,6 +58,7 @@ class Conditions:
     environment: EnvironmentKind = "sandbox"
     recorded_hash: str = ""
     world: ModelSettings | None = None
+    leave_own_out: bool = False
 
     @property
     def simulated(self) -> bool:
@@ -80,6 +82,8 @@ class Conditions:
             world = () if self.world is None else self.world.endpoints
             facts["environment"] = self.environment
             facts["recorded"] = self.recorded_hash
+            if self.leave_own_out:
+                facts["leave_own_out"] = True
             facts["world"] = [text for one in world for text in (one.base_url, one.model)] or None
         return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()
 

@@ -33,6 +33,7 @@ class Options:
     env: EnvironmentKind | None = None
     recorded: tuple[Path, ...] = ()
     judge: bool = False
+    leave_own_out: bool = False
     vendor: Path | None = None
     as_run: Path | None = None
 
@@ -49,6 +50,8 @@ def environment_of(options: Options) -> EnvironmentKind:
         raise Usage(f"'--agent {options.agent}' works in a real workspace: leave out '--env {kind}'")
     if options.keep is not None:
         _refuse_place(options.keep, options.recorded)
+    if options.leave_own_out and kind != "world-model":
+        raise Usage("'--leave-own-out' is for the examples of '--env world-model': leave it out")
     check_choice(kind, recorded=bool(options.recorded), judged=options.judge)
     return kind
 
@@ -75,6 +78,8 @@ def refuse_conflicts(options: Options, run_dir: Path, settings: RunSettings) -> 
     """
     if options.as_run is not None:
         raise Usage(f"'--run' scores under the run's own record: leave out '--as {options.as_run}'")
+    if options.leave_own_out:
+        raise Usage("'--run' scores with all that the run recorded as examples: leave out '--leave-own-out'")
     if options.keep is not None or options.agent not in (None, "harness"):
         raise Usage("'--run' scores the run's own candidate and keeps it there: leave out '--keep' and '--agent'")
     refuse_other_matrix(options, run_dir, settings)
