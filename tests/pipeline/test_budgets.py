@@ -150,7 +150,7 @@ def test_a_plan_says_what_will_be_paid_for_and_whether_the_budget_does(place, tm
 
 def test_a_plan_says_whose_cost_is_unknown_and_why(place, tmp_path):
     toml = tmp_path / "wmo.toml"
-    plan = f"{INIT} --slots 1 && wmo-score --run run --dry-run; rm -r run"
+    plan = f"{INIT} --slots 1 > made.json && wmo-score --run run --dry-run; rm -r run"
     windowless = place(plan)
     assert "cost unknown for worker: no context window" in windowless.stderr
     worker, proposer = toml.read_text().split("[roles.proposer]")
@@ -158,11 +158,11 @@ def test_a_plan_says_whose_cost_is_unknown_and_why(place, tmp_path):
     window = "context_window = 8000\n"
     toml.write_text(f"{kept}{window}[roles.proposer]{proposer}{window}")
     partial = place(plan)
-    found = json.loads(partial.stdout[partial.stdout.index('{"schema": "wmo.plan/1"') :])
+    found = json.loads(partial.stdout)
     assert (found["worker"]["cost_unknown"], found["proposer"]["cost_unknown"]) == ("no price", "")
     assert (found["proposer"]["worst_case"]["cost"] > 0, found["total"]["cost"]) == (True, None)
     assert "cost unknown for worker: no price" in partial.stderr
-    assert partial.stderr.count("in all: at most 4") == 1
+    assert "in all: at most 220 calls, 1,760,000 tokens in, 1,638,400 out, cost unknown for worker" in partial.stderr
 
 
 def test_the_scoring_of_a_harness_can_be_planned_too(place):

@@ -332,3 +332,19 @@ with RunLock(Path({str(place / "runs/r")!r})):
         assert state("status runs/r")[0] == 0  # reading needs no lock
         holder.communicate("\n")
     assert state(f"{INIT} --slots 3")[0] == 0
+
+
+def test_a_run_that_was_moved_is_told_where_its_suite_is(state, place):
+    assert state(INIT)[0] == 0
+    shutil.move(place / "runs/r", place / "away")
+    code, _, log = state("init away")
+    assert (code, "no suite at" in log, "'wmo-state init away --suite DIR'" in log) == (65, True, True)
+    shutil.copytree(place / "suite", place / "part")
+    shutil.rmtree(place / "part/b-task")
+    code, _, log = state("init away --suite part")
+    assert (code, "'part' has no task 'b-task'" in log) == (78, True)
+    code, document, log = state("init away --suite suite")
+    assert (code, document["settings"]["suite"]) == (0, "../suite"), log
+    assert "as recorded, but for the place of --suite" in log
+    shutil.copytree(place / "suite", place / "copy")
+    assert state("init away --suite copy")[0] == 78  # the recorded one is there

@@ -23,7 +23,7 @@ from wmo_population.events import note_event
 from wmo_population.evidence import REMEDY, reading, refuse_link
 from wmo_population.outcomes import CandidateProposalError
 from wmo_population.recorded import RecordedRun, open_run
-from wmo_population.run_record import recorded_dirs, suite_dir
+from wmo_population.run_record import recorded_dirs, require_suite
 from wmo_population.slots import candidate_slot_id
 from wmo_population.verdict import read_own_verdict, verdict_path
 from wmo_suites.disk import check_room
@@ -161,7 +161,7 @@ def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: St
     """
     slot, seed = opened.next.slot, opened.plan.seed
     spec = parse_tree(seed)
-    suite = suite_dir(opened.layout.run_dir, opened.settings)
+    suite = require_suite(opened.layout.run_dir, opened.settings)
     tasks = [load_task(suite / task_id) for task_id in opened.settings.request.task_ids]  # before the turn is paid
     folders = recorded_dirs(opened.layout.run_dir, opened.settings)
     require_recordings(folders, opened.settings.recorded_hash)  # likewise: without them its candidate is never scored

@@ -17,7 +17,7 @@ from wmo_population.holdout import holdout_begun, holdout_request
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import CandidateProposal
 from wmo_population.recorded import RecordedRun, open_run
-from wmo_population.run_record import recorded_dirs, suite_dir
+from wmo_population.run_record import recorded_dirs, require_suite
 from wmo_population.trials import check_trials
 from wmo_suites.box import check_bwrap
 from wmo_suites.recorded import require_recordings
@@ -132,7 +132,7 @@ def _finished(run: RecordedRun, due: CandidateProposal) -> ScoreReport | None:
 
 def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> ScoreReport:
     settings = run.settings
-    tasks = select(load_suite(suite_dir(run.layout.run_dir, settings)), due.request.task_ids)
+    tasks = select(load_suite(require_suite(run.layout.run_dir, settings)), due.request.task_ids)
     recordings = require_recordings(recorded_dirs(run.layout.run_dir, settings), settings.recorded_hash)
     if due.layout == run.layout:  # a world model's examples stand in its evidence, which proposers read
         recordings = recordings.without(settings.holdout)

@@ -12,13 +12,14 @@ from wmo_population.durable import make_directory
 from wmo_population.layout import CANDIDATES, PROPOSALS, RunLayout
 from wmo_population.lock import RunLock
 from wmo_population.recorded import RecordedRun, record_holds
-from wmo_population.run_record import read_settings, recorded_dirs, suite_dir, write_settings
+from wmo_population.run_record import read_settings, recorded_dirs, require_suite, suite_dir, write_settings
 from wmo_population.state import PopulationRunState
 from wmo_population.view import view_run
 from wmo_suites.recorded import require_recordings
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_state.asked import Asked
+from wmo_state.moved import PLACES, relocated
 from wmo_state.new_run import check_new
 from wmo_state.settings import adopted_settings, fresh_settings, reconcile
 
@@ -76,7 +77,8 @@ def _go_on(run: Path, asked: Asked) -> str:
     recorded = read_settings(run)
     if recorded is None:
         raise AssertionError("a run.json without settings is a BadDocument")
-    settings = reconcile(recorded, asked)
+    settings = reconcile(relocated(run, recorded, asked), asked)
+    require_suite(run, settings)
     require_recordings(recorded_dirs(run, settings), settings.recorded_hash)
     with record_holds(RunLayout(run)):
         RecordedRun(run, settings)
@@ -85,11 +87,14 @@ def _go_on(run: Path, asked: Asked) -> str:
     write_settings(run, settings)
     if settings.iterations != recorded.iterations:
         return f"extended from {recorded.iterations} to {settings.iterations} slots"
-    return "as recorded, but for " + ", ".join(
-        f"{name.replace('_', ' ')}, now {value or 'never'}" if name in LIMITS else f"the prices of the {ROLES[name]}"
-        for name, value in settings
-        if value != getattr(recorded, name)
-    )
+    changes = [_change(name, value) for name, value in settings if value != getattr(recorded, name)]
+    return "as recorded, but for " + ", ".join(changes)
+
+
+def _change(name: str, value: object) -> str:
+    if name in PLACES:
+        return f"the place of {PLACES[name]}"
+    return f"{name.replace('_', ' ')}, now {value or 'never'}" if name in LIMITS else f"the prices of the {ROLES[name]}"
 
 
 def _adopt(run: Path, state: PopulationRunState, asked: Asked) -> RunSettings:
