@@ -57,7 +57,7 @@ plan: $(RUNTIME) $(PI) ## Say what make run would ask of the models, before any 
 status: $(RUNTIME) ## Show the table of RUN
 	@exec $(BIN)/invoke status --run=$(call quoted,RUN)
 
-transfer: $(RUNTIME) $(PI) ## Score seed and best of RUN in simulation and for real: does the gain carry over?
+transfer: $(RUNTIME) $(PI) ## Score seed and best of RUN in simulation and in the sandbox: does the gain carry over?
 	@exec $(BIN)/invoke transfer --run=$(call quoted,RUN) $(call option,jobs,JOBS)
 
 best: $(RUNTIME) ## Print the winner of RUN as a wmo.harness/1 document
