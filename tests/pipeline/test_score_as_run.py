@@ -62,6 +62,7 @@ def test_the_recorded_worker_plays_the_runs_own_tasks(place, tmp_path):
         (f"{SCORE} --as run", "", 69, "set the variable 'MINE'"),
         (f"{SCORE} --as nowhere", "k", 69, "no run in 'nowhere'"),
         (f"{SCORE} --as run --attempts 3", "k", 78, "'--attempts' says '3', but the run's record '2'"),
+        (f"mv suite away && {SCORE} --as run", "k", 65, "no suite at '"),
         ("wmo-score --run run --as run", "k", 2, "leave out '--as run'"),
     ],
 )

@@ -8,6 +8,7 @@ from wmo_kit.config import Config, load_config
 from wmo_kit.errors import Conflict
 from wmo_population.layout import RunLayout
 from wmo_population.recorded import require_settings
+from wmo_population.run_record import require_suite
 from wmo_suites.task import Task, task_digest
 
 from wmo_score.cells import read_cells
@@ -36,6 +37,7 @@ def terms_of(options: Options) -> tuple[Options, Config]:
         return options, config
     settings = require_settings(options.as_run)
     refuse_other_matrix(options, options.as_run, settings)
+    require_suite(options.as_run, settings)
     return with_matrix(options, options.as_run, settings), recorded_config(config, settings)
 
 
