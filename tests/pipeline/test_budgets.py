@@ -165,6 +165,15 @@ def test_a_plan_says_whose_cost_is_unknown_and_why(place, tmp_path):
     assert "in all: at most 220 calls, 1,760,000 tokens in, 1,638,400 out, cost unknown for worker" in partial.stderr
 
 
+def test_the_table_says_whose_cost_is_unknown(place, tmp_path, root):
+    toml = tmp_path / "wmo.toml"
+    toml.write_text("".join(line for line in toml.read_text().splitlines(True) if not line.startswith("price_")))
+    assert place(f"{INIT} --slots 1 && wmo-score --run run").returncode == 0
+    shown = place(f"invoke -r {root} status --run {tmp_path}/run")
+    assert (shown.returncode, shown.stdout.count("cost unknown for")) == (0, 1), shown.stderr
+    assert "cost unknown for worker: no price" in shown.stdout
+
+
 def test_the_scoring_of_a_harness_can_be_planned_too(place):
     done = place("wmo-vendor tree --seed baseline | wmo-score - --suite $SUITE --task greet --attempts 3 --dry-run")
     assert json.loads(done.stdout)["worker"]["worst_case"]["calls"] == 3 * 40, done.stderr

@@ -91,6 +91,8 @@ def test_a_run_made_in_simulation_is_scored_for_real_and_leaks_nothing(shell, tm
     assert '"content": ' in shown and "collect.sh" in hidden
     assert "collect.sh" not in shown  # though nothing else is recorded that could be an example
 
+    shown = shell(f"invoke status --run {run}")
+    assert "model (predicted); judged by offline-judge" in " ".join(shown.stdout.split()), shown.stderr
     done = shell(f"invoke transfer --run {run}")
     assert done.returncode == 0, done.stderr
     assert environments(run / "transfer/real") == {"sandbox"}
