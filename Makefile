@@ -9,6 +9,13 @@ OPTIONS = $(call option,suite,SUITE) $(call option,slots,SLOTS) $(call option,at
 	$(call option,max-cost,MAX_COST) $(call option,max-tokens,MAX_TOKENS) $(call option,judge,JUDGE) \
 	$(call option,env,ENV) $(call option,recordings,RECORDED) $(call option,yes,YES)
 
+# A misspelt variable would be ignored, and what it asks for not done.
+KNOWN   := PYTHON RUN SUITE SLOTS ATTEMPTS SEED HOLDOUT JOBS MAX_REJECTIONS MAX_COST MAX_TOKENS JUDGE ENV RECORDED
+UNKNOWN := $(foreach name,$(filter-out $(KNOWN) MAKE% MFLAGS SHELL,$(.VARIABLES)),$(if $(filter line,$(origin $(name))),$(name)))
+ifneq ($(strip $(UNKNOWN)),)
+$(error unknown variable '$(firstword $(UNKNOWN))': there are $(KNOWN))
+endif
+
 # $(call quoted,NAME): the variable's text as one word for the shell, as it was given: not expanded by make, whatever is in it.
 quoted = '$(subst ','\'',$(value $(1)))'
 option = $(if $(value $(2)),--$(1)=$(call quoted,$(2)))
@@ -51,7 +58,7 @@ plan: $(RUNTIME) $(PI) ## Say what make run would ask of the models, before any 
 status: $(RUNTIME) ## Show the table of RUN
 	@exec $(BIN)/invoke status --run=$(call quoted,RUN)
 
-transfer: $(RUNTIME) $(PI) ## Score seed and best of RUN in simulation and for real: does the gain carry over?
+transfer: $(RUNTIME) $(PI) ## Score seed and best of RUN in simulation and in the sandbox: does the gain carry over?
 	@exec $(BIN)/invoke transfer --run=$(call quoted,RUN) $(call option,jobs,JOBS)
 
 best: $(RUNTIME) ## Print the winner of RUN as a wmo.harness/1 document

@@ -1,5 +1,6 @@
 """Invoke tasks: the slot loop over the installed tools. It calls executables and reads their documents, no more."""
 
+import contextlib
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from rich.table import Table
 BIN = Path(sys.executable).parent
 REJECTED = 1
 USAGE = 2
+MISSING, LATER, CONFLICT = 69, 75, 78
 ENVIRONMENTS = {"world-model": "world model (predicted)", "replay": "recorded episodes (replayed)"}
 """What is said of those that are not real."""
 NEW_RUN = {"seed": "pi", "suite": "suites/starter", "slots": "4", "attempts": "1"}
@@ -58,14 +60,18 @@ def stop_if_asked() -> None:
         raise Exit(code=128 + stops[0])
 
 
-def call(*argv: str) -> tuple[int, str]:
-    """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code."""
+def call(*argv: str, given: str | None = None) -> tuple[int, str]:
+    """Run a tool; its stderr (progress, messages) is the user's, its stdout is returned with the exit code.
+
+    `given` is for its standard input, which is ours where there is nothing to give.
+    """
     stop_if_asked()
-    with subprocess.Popen([str(BIN / argv[0]), *argv[1:]], stdout=subprocess.PIPE, text=True) as process:
+    stdin = None if given is None else subprocess.PIPE
+    with subprocess.Popen([str(BIN / argv[0]), *argv[1:]], stdin=stdin, stdout=subprocess.PIPE, text=True) as process:
         running.append(process)
         if stops:
             process.send_signal(stops[0])  # it came while the tool started
-        output, _ = process.communicate()
+        output, _ = process.communicate(given)
         running.remove(process)
     code = process.returncode
     if code != 0:
@@ -76,20 +82,20 @@ def call(*argv: str) -> tuple[int, str]:
     return code, output
 
 
-def hold(run: str, jobs: str) -> NoReturn:
-    """Become the loop over a run that is there, with the run held: a second loop gets exit 75 and our pid."""
+def hold(run: str, jobs: str, work: str = "loop") -> NoReturn:
+    """Become the task `work` on a run that is there, with the run held: a second loop gets exit 75 and our pid."""
     options = ["--run", run, *(["--jobs", jobs] if jobs else [])]
     signal.pthread_sigmask(signal.SIG_BLOCK, before)  # the tool unblocks them once it can tell who stopped it
     stop_if_asked()
-    argv = ["wmo-state", "hold", run, "--", str(BIN / "invoke"), "loop", *options]
+    argv = ["wmo-state", "hold", run, "--", str(BIN / "invoke"), work, *options]
     for name in FROM_MAKE:
         os.environ.pop(name, None)
     os.execv(BIN / argv[0], argv)  # noqa: S606  no shell is wanted
 
 
-def output(*argv: str) -> str:
+def output(*argv: str, given: str | None = None) -> str:
     """Run a tool that must succeed and give what it prints; its failure is ours, with its exit code."""
-    code, printed = call(*argv)
+    code, printed = call(*argv, given=given)
     if code != 0:
         raise Exit(code=code)
     return printed
@@ -108,10 +114,22 @@ def step(run: str, score_options: list[str]) -> bool:
     if due["step"] == "propose":
         code, _ = call("wmo-propose", "--run", run)
         if code not in (0, REJECTED):
-            raise Exit(code=code)
+            stop_in_order(run, code)
     else:
-        document("wmo-score", "--run", run, *score_options)
+        code, _ = call("wmo-score", "--run", run, *score_options)
+        if code != 0 and due["step"] == "score-holdout":
+            stop_in_order(run, code)
+        if code != 0:
+            raise Exit(code=code)
     return True
+
+
+def stop_in_order(run: str, code: int) -> NoReturn:
+    """End with a tool's exit code; where it may be a limit of the run's that was reached, with the table before."""
+    if code in (LATER, CONFLICT):
+        with contextlib.suppress(Exit):  # a run that cannot be shown has said why; the first failure counts
+            show(run)
+    raise Exit(code=code)
 
 
 def used(spent: dict[str, Any]) -> tuple[str, str]:
@@ -120,6 +138,22 @@ def used(spent: dict[str, Any]) -> tuple[str, str]:
     costs = [role["cost"] for role in roles if role["cost"] is not None]
     tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in roles)
     return f"{tokens:,}", f"{sum(costs):.4f}" if costs else "-"
+
+
+def unpriced(status: dict[str, Any]) -> list[str]:
+    """Name the roles whose models were used and cost what nobody has said. The offline model costs nothing."""
+    settings = status["settings"] or {}
+    models = {role: settings.get("proposer_model" if role == "proposer" else role) for role in status["spent"]}
+    return [
+        role
+        for role, model in models.items()
+        if model
+        and status["spent"][role]["calls"]
+        and any(
+            one["price_in"] is None and one["base_url"] != "offline" and not one["model"].startswith("offline-")
+            for one in [model, *model["fallbacks"]]
+        )
+    ]
 
 
 def held_out(view: dict[str, Any]) -> str:
@@ -133,12 +167,14 @@ def held_out(view: dict[str, Any]) -> str:
 
 
 def caption(status: dict[str, Any]) -> str | None:
-    """Give the line below the table: what of the run was not real, and what was open."""
+    """Give the line below the table: what was not real, who decided where no verifier did, and what was open."""
     settings = status["settings"] or {}
     environment = settings.get("environment", "sandbox")
     unreal = ["offline model: simulated"] if status["simulated"] else []
     if environment != "sandbox":
         unreal.append(f"environment: {ENVIRONMENTS[environment]}")
+    if judge := settings.get("judge"):
+        unreal.append(f"judged by {judge['model']}")
     if settings.get("sandbox") == "none":
         unreal.append("no sandbox: agents, tools and proposer ran as you")
     if opened := settings.get("proposer", {}).get("allow"):
@@ -180,6 +216,8 @@ def show(run: str) -> None:
     if counted:
         tokens, cost = used(status["spent"])
         console.print(f"used: {tokens} tokens, cost {cost}")
+        for role in unpriced(status):
+            console.print(f"cost unknown for {role}: no price")
     if status["holdout"]:
         console.print(held_out(status["holdout"]), soft_wrap=True)
     if best:
@@ -260,7 +298,7 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
         asked = {name: value or NEW_RUN[name] for name, value in asked.items()}
         with tempfile.TemporaryDirectory(prefix="wmo-plan-") as temp:
             more = [*judged(judge), *acts_in(env, recordings), *consent(yes)]
-            document("wmo-state", "init", f"{temp}/run", *as_options(asked | budget), *more)
+            make_unseen(f"{temp}/run", *as_options(asked | budget), *more)
             document("wmo-score", "--run", f"{temp}/run", "--dry-run")
         return
     others = {"judge": judge, "env": env, "recorded": recordings}
@@ -268,6 +306,22 @@ def plan(  # noqa: PLR0917  one option each on the command line, run's own
         print(f"run '{run}' is planned as it is recorded: leave out {', '.join(said)}", file=sys.stderr)
         raise Exit(code=USAGE)
     document("wmo-score", "--run", run, "--dry-run")
+
+
+def make_unseen(run: str, *options: str) -> None:
+    """Make a run that is only planned with: what is said of it is the user's, but for that it is made."""
+    stop_if_asked()
+    made = subprocess.run(
+        [str(BIN / "wmo-state"), "init", run, *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    sys.stderr.write("".join(line for line in made.stderr.splitlines(True) if f"run '{run}': made" not in line))
+    if made.returncode != 0:
+        stop_if_asked()
+        raise Exit(code=made.returncode)
 
 
 def recorded(run: str) -> bool:
@@ -320,50 +374,50 @@ def loop(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
 
 @task
 def transfer(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
-    """Score a run's seed and best in simulation and for real, and say whether the gain carries over."""
-    view = document("wmo-state", "init", run)  # the models that are configured must be the run's
-    best = document("wmo-state", "scores", run)["candidate_id"]
-    options = scoring(run, view["settings"], jobs)
-    simulation = ("--env", "world-model", "--judge", "--recorded", run)
+    """Score a run's seed and best in simulation and in the sandbox, and say whether the gain carries over."""
+    if not Path(run).is_dir():
+        print(f"no run at '{run}': make one with 'make run', or name another", file=sys.stderr)
+        raise Exit(code=MISSING)
+    document("wmo-state", "next", run)  # fails where the directory is no run: nothing is to be held then
+    hold(run, jobs, "carry-over")
+
+
+@task
+def carry_over(_: Context, run: str = "runs/demo", jobs: str = "") -> None:
+    """Make the four scorings and their agreement; transfer does it with the run held."""
+    view = document("wmo-state", "status", run)
+    if view["settings"] is None or view["best"] is None:
+        print(f"nothing to compare in '{run}': its seed is not scored, or it has no run.json yet", file=sys.stderr)
+        raise Exit(code=MISSING)
+    best = view["best"]
+    simulation = ("--env", "world-model", "--judge", "--recorded", run, "--leave-own-out")
     real = view["settings"]["environment"] == "sandbox"
     owned, other, how = ("real", "simulated", simulation) if real else ("simulated", "real", ())
     folder = Path(run, "transfer")
     folder.mkdir(exist_ok=True)
-    for name, slot in (("seed", 0), ("best", view["best"]["slot"])):
-        candidate = best if name == "best" else "candidate-0000"
+    agreement = folder / "agreement.json"
+    agreement.unlink(missing_ok=True)  # it may be of an earlier best
+    for name, slot, candidate in (("seed", 0, "candidate-0000"), ("best", best["slot"], best["candidate_id"])):
         (folder / f"{owned}-{name}.json").write_text(output("wmo-state", "scores", run, "--slot", str(slot)))
         source = f"{run}/candidates/{candidate}/source"
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as harness:
-            harness.write(output("wmo-materialize", "--snapshot", source, "--name", candidate))
-            harness.flush()
-            keep = ("--keep", f"{folder}/{other}/{candidate}", "-o", f"{folder}/{other}-{name}.json")
-            output("wmo-score", harness.name, *options, *how, *keep)
+        harness = output("wmo-materialize", "--snapshot", source, "--name", candidate)
+        keep = ("--keep", f"{folder}/{other}/{candidate}", "-o", f"{folder}/{other}-{name}.json")
+        output("wmo-score", "-", "--as", run, *as_options({"jobs": jobs}), *how, *keep, given=harness)
     best_pair, seed_pair = (
         [f"{folder}/{kind}-{name}.json" for kind in ("simulated", "real")] for name in ("best", "seed")
     )
-    output("wmo-score", "--agreement", *best_pair, "--baseline", *seed_pair, "-o", f"{folder}/agreement.json")
-    show_transfer(json.loads((folder / "agreement.json").read_text()))
-
-
-def scoring(run: str, settings: dict[str, Any], jobs: str) -> list[str]:
-    """Give the options that score a harness on a run's own tasks, as the run does."""
-    tasks = [part for task_id in settings["request"]["task_ids"] for part in ("--task", task_id)]
-    asked = {
-        "suite": str(Path(run, settings["suite"])),
-        "attempts": str(settings["request"]["attempts"]),
-        "reward-mode": settings["reward_mode"],
-        "sandbox": settings["sandbox"],
-        "jobs": jobs,
-    }
-    return [*as_options(asked), *consent("1" if settings["consent"] else ""), *tasks]
+    output("wmo-score", "--agreement", *best_pair, "--baseline", *seed_pair, "-o", str(agreement))
+    show_transfer(json.loads(agreement.read_text()))
 
 
 def show_transfer(found: dict[str, Any]) -> None:
-    """Print an agreement of the best candidate's scores for people: A is the simulation, B the real sandbox."""
+    """Print an agreement of the best candidate's scores for people: A is in the world model, B in the sandbox."""
     console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
-    console.print(f"{found['b']['candidate_id']}: A in simulation, B for real")
-    table = Table()
-    for name, justify in (("task", "left"), ("A", "right"), ("B", "right"), ("", "left")):
+    a, b = found["a"], found["b"]
+    said = "offline model: simulated" if a["simulated"] or b["simulated"] else None
+    table = Table(title=b["candidate_id"], caption=said)
+    sides = ("A: in simulation (world model)", "B: in the sandbox")
+    for name, justify in (("task", "left"), *((side, "right") for side in sides), ("", "left")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in found["tasks"]:
         same = row["a_passes"] == row["b_passes"]

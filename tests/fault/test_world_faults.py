@@ -81,6 +81,24 @@ def test_a_world_that_babbles_gives_no_score_and_keeps_what_it_said(scoring, sai
     assert not (partial / "cell.json").exists()
 
 
+def test_what_was_played_before_a_world_failed_is_kept_and_can_be_played_again(scoring):
+    def agent_says(number: int, _body: dict) -> dict:
+        return bash("echo hi") if number == 0 else bash("echo ho")
+
+    with endpoint(agent_says) as agent, endpoint(reply(GOOD), reply("?")) as world:
+        code, _, words = scoring.run(agent.url, world.url)
+    assert code == 75, words
+    partial = scoring.kept.with_name("attempt-1.partial")
+    result = json.loads((partial / "wmo-run.json").read_text())
+    assert [step["action"]["arguments"] for step in result["steps"]][:-1] == [{"command": "echo hi"}]
+    assert result["stop_reason"] == "error"
+    again = subprocess.run(
+        [BIN / "wmo-shim", "--replay", partial], cwd=scoring.room, capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 1, again.stderr
+    assert json.loads(again.stdout)["steps"][0] == result["steps"][0]
+
+
 def test_one_bad_reply_is_asked_for_again_and_paid_for(scoring):
     with endpoint(worker) as agent, endpoint(reply("?"), reply(f"```json\n{GOOD}\n```")) as world:
         code, out, words = scoring.run(agent.url, world.url)
@@ -95,8 +113,9 @@ def test_one_bad_reply_is_asked_for_again_and_paid_for(scoring):
 @pytest.mark.parametrize(
     ("plan", "code", "says"),
     [
-        ((401, {}, {"error": {"message": "no such key"}}), 69, "the world model failed: .*no such key"),
-        ((400, {}, {"error": {"message": "roles must alternate"}}), 69, "the world model failed: .*must alternate"),
+        ((401, {}, {"error": {"message": "no such key"}}), 69, "'greet #1': the world model failed: .*no such key"),
+        ((400, {}, {"error": {"message": "roles must alternate"}}), 69, "'greet #1': .*must alternate"),
+        ((400, {}, {"error": {"message": "maximum context length is 9"}}), 69, "'greet #1': .* a larger context"),
         ((429, {"Retry-After": "0"}, {"error": {"message": "slow down"}}), 75, "the world model failed: .*slow down"),
     ],
 )

@@ -68,7 +68,7 @@ def build(place: Path, *, pending: bool) -> Path:
     layout = RunLayout(run)
     settings = settings_of(Replay.seed)
     write_settings(run, settings)
-    digests = {task.id: task_digest(task) for task in load_suite(suite)}
+    digests = {task.id: task_digest(task, judged=False) for task in load_suite(suite)}
     for slot in (0, 1, 3, 4):
         tree = read_tree(layout.source_dir(slot))
         report = ScoreReport.model_validate_json(

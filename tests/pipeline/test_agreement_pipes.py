@@ -61,3 +61,28 @@ def test_what_is_no_pair_of_scorings_is_refused(shell, scored, line, code, said)
     (scored / "harness.json").write_text('{"schema": "wmo.harness/1"}')
     done = shell(f"wmo-score {line.format(scored)}", stdin="{}")
     assert (done.returncode, done.stdout, said in done.stderr) == (code, "", True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda document: document["report"].update(reward_mode="positive-binary"),
+            "nop.json' and '{0}/other.json' do not compare: their reward modes are 'raw' and 'positive-binary'",
+        ),
+        (
+            lambda document: document["report"]["cells"][0].update(infra_failed=True),
+            "'{0}/other.json' cannot be compared: its trial 'count #1' failed for want of infrastructure",
+        ),
+        (lambda document: document.update(score=0.9), "cannot read '{0}/other.json': 'document': "),
+    ],
+)
+@pytest.mark.parametrize(
+    "place", ["{0}/nop.json {0}/other.json", "{0}/nop.json {0}/nop.json --baseline {0}/nop.json {0}/other.json"]
+)
+def test_scorings_that_do_not_compare_are_refused(shell, scored, change, said, place):
+    document = json.loads((scored / "nop.json").read_text())
+    change(document)
+    (scored / "other.json").write_text(json.dumps(document))
+    done = shell(f"wmo-score --agreement {place.format(scored)}")
+    assert (done.returncode, done.stdout, said.format(scored) in done.stderr) == (65, "", True), done.stderr

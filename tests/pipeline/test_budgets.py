@@ -9,6 +9,7 @@ WORKER = {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_detail
 PROPOSER = {"prompt_tokens": 20_000, "completion_tokens": 1000}
 TRIAL_COST = (500 * 2 + 500 * 1 + 100 * 10) / 1e6
 TURN_COST = 2 * (20_000 * 2 + 1000 * 10) / 1e6
+ROLES = ("worker", "proposer")
 TOML = """\
 [roles.{role}]
 base_url = "{url}"
@@ -66,16 +67,18 @@ def test_tokens_and_cost_stand_in_the_cells_and_add_up(place, tmp_path):
     assert place("wmo-state verify run").returncode == 0
 
 
-def test_a_run_stops_at_its_budget_with_the_boundary_in_hand_committed(place):
+def test_a_run_stops_at_its_budget_with_the_boundary_in_hand_committed(place, root):
     assert place(f"{INIT} --slots 3 --max-cost 0.01").returncode == 0
     loop = "while true; do wmo-score --run run || exit; wmo-propose --run run || exit; done"
     done = place(loop)
     total = 4 * TRIAL_COST + TURN_COST  # the turn went over the limit; its candidate is scored all the same
     assert done.returncode == 75
     assert f"reached its budget: cost {total:.6f} of 0.01 (worker {4 * TRIAL_COST:.6f}, " in done.stderr
-    assert "/run --max-cost N' (a number, or never)" in done.stderr
+    assert "/run --max-cost N' (a number, or never; make: MAX_COST=N)" in done.stderr
     assert [outcome["kind"] for outcome in status(place)["outcomes"]] == ["scored", "scored"]
     assert place("wmo-propose --run run").returncode == 75
+    shown = place(f"invoke -r {root} loop --run $PWD/run")
+    assert (shown.returncode, "candidate-0001" in shown.stdout) == (75, True), shown.stderr
 
     raised = place(f"wmo-state init run --max-cost never --max-tokens {status(place)['spent']['worker']['calls']}")
     assert "max cost, now never, max tokens, now 4" in raised.stderr
@@ -124,6 +127,7 @@ def test_a_plan_says_what_will_be_paid_for_and_whether_the_budget_does(place, tm
         "cost": pytest.approx(12 * 40 * (8000 * 2 + 4096 * 10) / 1e6),
     }
     assert first["proposer"]["worst_case"]["completion_tokens"] == 5 * 60 * 16_384
+    assert first["total"]["cost"] == pytest.approx(sum(first[role]["worst_case"]["cost"] for role in ROLES))
     assert (first["worker"]["estimate"], "nothing is scored yet" in first["warnings"][0]) == (None, True)
     assert sorted(tmp_path.rglob("*")) == before
     assert place("wmo-score --run run && wmo-propose --run run && wmo-score --run run").returncode == 0
@@ -140,7 +144,34 @@ def test_a_plan_says_what_will_be_paid_for_and_whether_the_budget_does(place, tm
     made = place(f"invoke -r {root} plan --run {tmp_path}/other --suite $SUITE --seed baseline --slots 1")
     assert (made.returncode, (tmp_path / "other").exists()) == (0, False), made.stderr
     assert "6 trials: at most 240 calls" in made.stderr
+    assert "': made" not in made.stderr
     assert place(f"invoke -r {root} plan --run {tmp_path}/run --slots 9").returncode == 2
+
+
+def test_a_plan_says_whose_cost_is_unknown_and_why(place, tmp_path):
+    toml = tmp_path / "wmo.toml"
+    plan = f"{INIT} --slots 1 > made.json && wmo-score --run run --dry-run; rm -r run"
+    windowless = place(plan)
+    assert "cost unknown for worker: no context window" in windowless.stderr
+    worker, proposer = toml.read_text().split("[roles.proposer]")
+    kept = "".join(line for line in worker.splitlines(keepends=True) if not line.startswith("price_"))
+    window = "context_window = 8000\n"
+    toml.write_text(f"{kept}{window}[roles.proposer]{proposer}{window}")
+    partial = place(plan)
+    found = json.loads(partial.stdout)
+    assert (found["worker"]["cost_unknown"], found["proposer"]["cost_unknown"]) == ("no price", "")
+    assert (found["proposer"]["worst_case"]["cost"] > 0, found["total"]["cost"]) == (True, None)
+    assert "cost unknown for worker: no price" in partial.stderr
+    assert "in all: at most 220 calls, 1,760,000 tokens in, 1,638,400 out, cost unknown for worker" in partial.stderr
+
+
+def test_the_table_says_whose_cost_is_unknown(place, tmp_path, root):
+    toml = tmp_path / "wmo.toml"
+    toml.write_text("".join(line for line in toml.read_text().splitlines(True) if not line.startswith("price_")))
+    assert place(f"{INIT} --slots 1 && wmo-score --run run").returncode == 0
+    shown = place(f"invoke -r {root} status --run {tmp_path}/run")
+    assert (shown.returncode, shown.stdout.count("cost unknown for")) == (0, 1), shown.stderr
+    assert "cost unknown for worker: no price" in shown.stdout
 
 
 def test_the_scoring_of_a_harness_can_be_planned_too(place):

@@ -192,6 +192,9 @@ def test_a_run_keeps_to_what_it_holds_out_and_a_budget_counts_it(shell, tmp_path
     assert plan["worker"]["jobs"] == 3
     score = f"wmo-score --run {tmp_path}/run"
     assert shell(score).returncode == 0
+    warned = shell(f"{score} --dry-run")
+    [warning] = json.loads(warned.stdout)["warnings"]
+    assert "the budget is reached: " in warning and "held-out tasks are not begun until it is raised" in warning
     stopped = shell(score)
     assert (stopped.returncode, "reached its budget" in stopped.stderr) == (75, True)
     assert shell(f"wmo-state init {tmp_path}/run --max-tokens never").returncode == 0

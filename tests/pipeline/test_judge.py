@@ -183,6 +183,21 @@ def test_a_judge_that_is_down_is_no_verdict(place, tmp_path, status, code):
     assert [path.name for path in trials.iterdir()] == ["attempt-1"]
 
 
+def test_a_judge_that_refuses_a_transcript_fails_the_trial_and_says_so(place, tmp_path):
+    """No later call would end otherwise: an exit 69 would come again for ever."""
+    done = place(SCORE, (400, {}, {"error": {"message": "maximum context length is 9 tokens"}}))
+    assert done.returncode == 0, done.stderr
+    folder, cell = cell_of(tmp_path)
+    assert (cell["cell"]["reward"], cell["cell"]["tests"]) == (0.0, None)
+    note = cell["cell"]["note"]
+    assert note.startswith("failed assertions: 1, 2 of 2; the judge refused this transcript: ")
+    assert "maximum context length is 9 tokens" in note
+    assert "'greet #1': the judge refused this transcript: " in done.stderr
+    assert "the judge refused every transcript, so this score says nothing of the harness" in done.stderr
+    assert json.loads((folder / "judge/verdict.json").read_text())["passed"] is False
+    assert json.loads((folder / "judge/exchanges.json").read_text())["exchanges"][0]["failure"]["by_request"] is True
+
+
 def test_a_stop_does_not_wait_for_a_judge_that_hangs(root, tmp_path, suite):
     del suite
     with endpoint(worker) as agent, endpoint("hang") as judge:

@@ -25,3 +25,12 @@ def test_a_run_of_any_name_and_its_printed_lines(shell, tmp_path, name):
     assert again.returncode == 0, again.stderr
     assert shell('make best RUN="$WHERE"', env=where).returncode == 0
     assert json.loads((run / "run.json").read_text())["settings"]["iterations"] == 0
+
+
+def test_a_variable_that_make_does_not_know_is_refused(shell):
+    refused = shell("make -n run RUNS=x SLOTS=1")
+    assert (refused.returncode, "unknown variable 'RUNS': there are PYTHON RUN SUITE" in refused.stderr) == (2, True)
+    known = shell(
+        "make -n run RUN=x SUITE=x SLOTS=1 ATTEMPTS=1 JUDGE=1 ENV=replay RECORDED=y PYTHON=python3", env={"SLOT": "2"}
+    )
+    assert known.returncode == 0, known.stderr

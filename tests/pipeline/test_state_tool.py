@@ -158,7 +158,8 @@ def test_a_key_that_is_missing_is_said_before_the_run_needs_it(state, place):
     )
     code, _, log = state(INIT)
     assert code == 0
-    assert "no API key for 'http://localhost:9/v1': set the variable 'WORKER_KEY'" in log
+    assert "no API key for 'http://localhost:9/v1', the worker: set the variable 'WORKER_KEY'" in log
+    assert "'api_key_env = \"\"'" in log
     assert "no API key" not in state(INIT.replace("runs/r", "runs/s"), {"WORKER_KEY": "x"})[2]
     (place / "wmo.toml").write_text(
         '[roles.proposer]\nbase_url = "http://localhost:9/v1"\nmodel = "m"\napi_key_env = "PROPOSER_KEY"\n'
@@ -280,6 +281,9 @@ def test_a_run_of_the_reference_is_adopted_with_its_own_request_and_mode(state, 
         ("--suite suite --slots 4 --reward-mode raw", 78, "'positive-binary', asked is 'raw'"),
         ("--suite suite --slots 4 --attempts 1", 78, "'2', asked is '1'"),
         ("--suite small --slots 4", 78, "'b-task'"),
+        ("--suite suite --slots 4 --judge", 78, "--judge: the run's scores were given by verifiers"),
+        ("--suite suite --slots 4 --env world-model --judge", 78, "were given by verifiers in real sandboxes"),
+        ("--suite suite --slots 4 --env world-model", 78, "--env world-model: the run's scores were given"),
     ],
 )
 def test_adopting_refuses_what_the_run_contradicts(state, reference, place, options, code, words):
@@ -451,3 +455,19 @@ def test_on_a_terminal_consent_is_a_question(place, answer, code, made):
     assert process.returncode == code
     assert b"runs as you" in said
     assert (place / "runs/r/run.json").exists() is made
+
+
+def test_a_run_that_was_moved_is_told_where_its_suite_is(state, place):
+    assert state(INIT)[0] == 0
+    shutil.move(place / "runs/r", place / "away")
+    code, _, log = state("init away")
+    assert (code, "no suite at" in log, "'wmo-state init away --suite DIR'" in log) == (65, True, True)
+    shutil.copytree(place / "suite", place / "part")
+    shutil.rmtree(place / "part/b-task")
+    code, _, log = state("init away --suite part")
+    assert (code, "'part' has no task 'b-task'" in log) == (78, True)
+    code, document, log = state("init away --suite suite")
+    assert (code, document["settings"]["suite"]) == (0, "../suite"), log
+    assert "as recorded, but for the place of --suite" in log
+    shutil.copytree(place / "suite", place / "copy")
+    assert state("init away --suite copy")[0] == 78  # the recorded one is there

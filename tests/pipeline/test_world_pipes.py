@@ -122,6 +122,14 @@ def test_what_cannot_work_is_refused_by_both_tools(place, shell, tmp_path, optio
     assert not (tmp_path / "run").exists()
 
 
+def test_a_harness_can_be_played_without_its_own_trials_as_examples(place, shell):
+    line = f"wmo-score {place}/pi.json --suite {place}/suite --env world-model --judge --recorded {place}/kept"
+    gap = "no recorded episodes: the world model guesses"
+    for option, told in (("", False), ("--leave-own-out", True)):  # pi's are the only ones there
+        done = shell(f"{line} {option}")
+        assert (done.returncode, gap in done.stderr) == (0, told), done.stderr
+
+
 def test_an_oracle_needs_a_real_workspace(place, shell):
     done = shell(f"wmo-score --suite {place}/suite --agent oracle --env world-model")
     assert (done.returncode, "works in a real workspace" in done.stderr) == (2, True)
@@ -142,7 +150,7 @@ def test_a_run_in_a_world_model_is_told_apart_and_held_to_its_recorded_episodes(
     shutil.move(kept / "trials/csv-repair", tmp_path / "away")
     changed = shell(f"wmo-score --run {run}")
     assert changed.returncode == 65
-    assert "the recorded episodes in '../kept' are not those that run" in changed.stderr
+    assert f"the recorded episodes in '{kept}' are not those that the run was made with" in changed.stderr
     asked = shell(f"{init} --env world-model --recorded {kept} --judge")
     assert (asked.returncode, "--recorded: the run has '../kept, episodes" in asked.stderr) == (78, True)
     shutil.move(tmp_path / "away", kept / "trials/csv-repair")
@@ -153,6 +161,15 @@ def test_a_run_in_a_world_model_is_told_apart_and_held_to_its_recorded_episodes(
     assert shell(f"wmo-state verify {run}").returncode == 0
     table = shell(f"invoke -r {root} status --run {run}").stdout
     assert "environment: world model (predicted)" in table
+    assert shell(f"wmo-state init {run} --slots 1").returncode == 0
+    shutil.move(kept / "trials/csv-repair", tmp_path / "away")
+    for line, code in (("wmo-propose --run {}", 65), ("wmo-state init {} --slots 2", 65), ("wmo-state verify {}", 1)):
+        done = shell(line.format(run))
+        assert done.returncode == code, done.stderr
+        assert f"the recorded episodes in '{kept}' are not those that the run was made with" in done.stderr
+    assert not (run / "proposals").exists()  # no turn was bought for a candidate that could not be scored
+    shutil.move(tmp_path / "away", kept / "trials/csv-repair")
+
     (trial(run / "candidates", "candidate-0000") / "world-exchanges.json").write_text("{")
     assert "world-exchanges.json" in shell(f"wmo-state verify {run}").stderr
     for options in ("--env replay", "--env sandbox"):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from pydantic import ValidationError
-from wmo_contracts.score import ScoreReport
+from wmo_contracts.score import ScoreDocument, ScoreReport
 
 
 def cell(task, attempt, reward, passed, **more):
@@ -64,3 +64,21 @@ def test_booleans_are_no_numbers():
 def test_a_request_of_a_million_million_attempts_is_refused_at_once():
     with pytest.raises(ValidationError, match="exactly the request's tasks x attempts"):
         report(GOOD, attempts=10**12)
+
+
+@pytest.mark.parametrize("said", [{}, {"score": 0.75004}, {"pass_rate": 0.74996}])
+def test_a_document_may_round_what_its_report_gives(said):
+    assert document(**said).report.score == 0.75
+
+
+@pytest.mark.parametrize("said", [{"score": 0.76}, {"score": 1.0}, {"pass_rate": 0.5}])
+def test_a_document_may_not_contradict_its_report(said):
+    [(name, value)] = said.items()
+    with pytest.raises(ValidationError, match=f"{name} is {value}, but the report's cells give 0.75"):
+        document(**said)
+
+
+def document(**said):
+    return ScoreDocument(
+        **{"candidate_id": "c", "score": 0.75, "pass_rate": 0.75, "simulated": False, "report": report(GOOD), **said}
+    )

@@ -83,21 +83,34 @@ def test_a_failing_world_ends_the_episode_as_a_failure_of_the_host(make_session,
     with pytest.raises(HostFailed):
         session.act("bash", {"command": "x"})
     assert type(session.failure) is kind
-    assert str(session.failure) == f"the world model failed: {failure}"
+    assert str(session.failure).startswith(f"the world model failed: {failure}")
+    assert ("a larger context" in str(session.failure)) is failure.by_request
     assert session.ended.is_set()
     assert session.steps == ()
     assert place.exchanges().exchanges[0].failure.message == str(failure)
 
 
-def test_a_worlds_failed_tries_take_none_of_the_agents_time(make_session):
-    class Troubled:
-        def complete(self, _request):
-            teller("world", None)(Trouble("e", "m", "server", "500", "again", spent_s=3.0, wait_s=4.0))
-            return predicts("a", "")
+def test_a_world_takes_none_of_the_agents_time_with_good_replies_bad_ones_and_troubles(make_session):
+    """Also while it still takes it: the agent must not time out in the middle of a call."""
+    taken = []
 
-    session = make_session(place=PlayedWorld(Troubled(), "a-task", "Do it.", RecordedSteps([])))
-    session.act("bash", {"command": "x"})
-    assert session.lost_s() == 7.0
+    class Slow:
+        def complete(self, _request):
+            time.sleep(0.1)
+            teller("world", None)(Trouble("e", "m", "server", "500", "again", spent_s=300.0, wait_s=400.0))
+            taken.append(session.lost_s())
+            good = predicts("a", "")
+            return good if len(taken) != 1 else good.model_copy(update={"content": "?"})
+
+    session = make_session(place=PlayedWorld(Slow(), "a-task", "Do it.", RecordedSteps([])))
+    for command in "xy":
+        session.act("bash", {"command": command})
+    assert len(taken) == 3
+    assert 0.1 <= taken[0] < taken[1] - 0.09 < taken[2] - 0.18
+    after = session.lost_s()
+    assert taken[2] <= after < 100
+    time.sleep(0.02)
+    assert session.lost_s() == after
 
 
 def test_a_world_that_outlasts_the_grace_is_no_result_of_the_agents(make_session):

@@ -10,7 +10,7 @@ def test_the_default_is_the_offline_model(tmp_path):
     config = load_config(environ={}, directory=tmp_path)
     assert config == Config()
     assert config.roles.worker.base_url == "offline"
-    assert api_key(config.roles.worker, {}) == ""
+    assert api_key(config.roles.worker, "worker", {}) == ""
 
 
 def test_flag_beats_environment_beats_file(tmp_path):
@@ -28,8 +28,11 @@ def test_flag_beats_environment_beats_file(tmp_path):
     [
         ("[roles.worker]\nmodel = 1\n", "roles.worker.model"),
         ("[roles.worker]\nmodel = 'a'\nspeed = 1\n", "roles.worker.speed"),
-        ("vendro = 'x'\n", "'vendro': unknown key"),
-        ("[roles.worker]\nmodle = 'a'\n", "'roles.worker.modle': unknown key"),
+        ("vendro = 'x'\n", "'vendro': unknown key; there may be roles, vendor"),
+        (
+            "[roles.worker]\nmodle = 'a'\n",
+            "'roles.worker.modle': unknown key; there may be base_url, model, api_key_env, ",
+        ),
         ("[roles\n", "wmo.toml"),
         ("roles = 3\n", "roles"),
     ],
@@ -49,12 +52,12 @@ def test_half_an_endpoint_is_a_conflict(tmp_path, present):
 def test_the_key_is_read_from_the_named_variable_and_kept_nowhere(tmp_path):
     environ = {"WMO_BASE_URL": "http://a/v1", "WMO_MODEL": "m", "WMO_API_KEY": "sk-secret"}
     config = load_config(environ=environ, directory=tmp_path)
-    assert api_key(config.roles.worker, environ) == "sk-secret"
+    assert api_key(config.roles.worker, "worker", environ) == "sk-secret"
     assert "sk-secret" not in config.model_dump_json() + repr(config)
     with pytest.raises(Missing, match="WMO_API_KEY"):
-        api_key(config.roles.worker, {})
+        api_key(config.roles.worker, "worker", {})
     with pytest.raises(Conflict, match="the base URL 'notaurl' is unusable"):
-        api_key(Endpoint(base_url="notaurl", model="m"), {})
+        api_key(Endpoint(base_url="notaurl", model="m"), "judge", {})
 
 
 def test_the_file_is_found_from_a_folder_below(tmp_path):
@@ -137,7 +140,7 @@ def test_a_record_of_one_endpoint_is_read_as_it_was_written_before():
 
 
 def test_a_server_without_keys_needs_no_variable():
-    assert api_key(Endpoint(base_url="http://a/v1", model="m", api_key_env=""), {}) == ""
+    assert api_key(Endpoint(base_url="http://a/v1", model="m", api_key_env=""), "judge", {}) == ""
 
 
 def test_prices_are_recorded_and_a_record_has_its_own(tmp_path):

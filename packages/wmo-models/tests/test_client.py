@@ -1,5 +1,6 @@
 """The client against a real loopback server that misbehaves in every way that endpoints do."""
 
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -67,6 +68,20 @@ def test_a_reply_comes_back_whole():
     assert reply.usage == Usage(calls=1, prompt_tokens=10, completion_tokens=5, cached_tokens=4)
     body = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "temperature": 0.5, "max_tokens": 100}
     assert (server.heads, server.requests) == ([("/v1/chat/completions", f"Bearer {KEY}")], [body])
+
+
+def test_a_reply_that_repeats_the_key_is_given_without_it():
+    said = f"your headers: Authorization: Bearer {KEY}"
+    body = reply(said, tool_call("bash", json.dumps({"command": f"echo {KEY}"})))
+    body["choices"][0]["message"]["refusal"] = f"not with {KEY}"
+    body["model"] = f"m-{KEY}"
+    text = json.dumps(body).replace("sk-very", "\\u0073k-very")  # an escape hides nothing
+    with faulty((200, {}, text.encode())) as (client, _):
+        got = client.complete(REQUEST)
+    assert KEY not in got.model_dump_json()
+    assert (got.content, got.refusal, got.model) == (
+        "your headers: Authorization: Bearer [key]", "not with [key]", "m-[key]")  # fmt: skip
+    assert got.tool_calls[0].arguments == '{"command": "echo [key]"}'
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])

@@ -15,13 +15,17 @@ def task(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TASKS / "hello", tmp_path / "hello"))
 
 
-def test_assertions_in_their_order_and_part_of_what_a_task_is(task: Path) -> None:
-    without = task_digest(load_task(task))
+def test_assertions_in_their_order_and_part_of_what_a_judged_task_is(task: Path) -> None:
+    without = task_digest(load_task(task), judged=False)
+    assert task_digest(load_task(task), judged=True) == without
     assert load_task(task).assertions is None
     (task / "gold.toml").write_text('assertions = ["The answer says `done`.", "A file was written."]\n')
     loaded = load_task(task)
     assert loaded.assertions == ("The answer says `done`.", "A file was written.")
-    assert task_digest(loaded) != without
+    assert task_digest(loaded, judged=True) != without
+    assert task_digest(loaded, judged=False) == without
+    (task / "tests/gold.toml").write_text("a file of the tests counts for a verifier")
+    assert task_digest(load_task(task), judged=False) != without
 
 
 def test_no_assertions_are_a_gold_file_too(task: Path) -> None:
@@ -35,7 +39,7 @@ def test_no_assertions_are_a_gold_file_too(task: Path) -> None:
     [
         ("", "'assertions': field required"),
         ('assertion = ["a"]', "'assertion': unknown key"),
-        ('assertions = ["a"]\nweight = 2', "'weight': unknown key"),
+        ('assertions = ["a"]\nweight = 2', "'weight': unknown key; there may be assertions"),
         ('assertions = "a"', "'assertions'"),
         ('assertions = ["a", 1]', "'assertions.1'"),
         ('assertions = ["a", ""]', "'assertions.1'"),

@@ -26,7 +26,9 @@ def step(command: str, content: str = "", *, tool: str = "bash", note: str = "")
     return Step(action=action, observation=Observation(content=content), state_before=note)
 
 
-def trial(place: Path, *steps: Step, kind: str = "sandbox", task: str = "t", actions: int = 40) -> Path:
+def trial(
+    place: Path, *steps: Step, kind: str = "sandbox", task: str = "t", actions: int = 40, tree: str = "h"
+) -> Path:
     """Write a finished trial as wmo-score leaves it."""
     place.mkdir(parents=True)
     episode = EpisodeDocument(
@@ -40,7 +42,7 @@ def trial(place: Path, *steps: Step, kind: str = "sandbox", task: str = "t", act
     )
     result = EpisodeResult(task_id=task, steps=steps, stop_reason="submitted", answer="", turns=len(steps))
     scored = ScoreCell(task_id="t", attempt=1, reward=1.0, passed=True, artifact_dir="trials/t/attempt-1")
-    cell = CellDocument(cell=scored, tree_hash="h", doc_hash="d", task_hash="t", request_hash="r")
+    cell = CellDocument(cell=scored, tree_hash=tree, doc_hash="d", task_hash="t", request_hash="r")
     for name, document in (("episode.json", episode), ("wmo-run.json", result), ("cell.json", cell)):
         (place / name).write_text(document.to_text())
     return place
@@ -93,9 +95,18 @@ def test_the_digest_holds_calls_and_observations_and_not_where_they_are(tmp_path
 
 def test_a_folder_without_real_trials_is_refused(tmp_path):
     trial(tmp_path / "trials/t/attempt-1", step("predicted"), kind="world-model")
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(BadDocument, match=f"no recorded episodes in '{folder}': name a run, or a folder"):
+    nowhere = tmp_path / "nowhere"
+    for folder, why in ((tmp_path, "name a run, or a folder"), (nowhere, "there is no such folder")):
+        with pytest.raises(BadDocument, match=f"no recorded episodes in '{folder}': {why}"):
             read_recordings([folder])
+
+
+def test_the_trials_of_one_harness_can_be_left_out(tmp_path):
+    trial(tmp_path / "trials/t/attempt-1", step("own"), tree="a")
+    trial(tmp_path / "trials/t/attempt-2", step("another's"), tree="b")
+    found = read_recordings([tmp_path])
+    left = found.without_tree("a")
+    assert (commands(left), left.digest) == ([["another's"]], found.digest)
 
 
 def test_a_trial_that_does_not_hold_together_is_refused(tmp_path):

@@ -69,3 +69,10 @@ def test_a_judged_run_is_told_of_its_judge_and_not_of_verifiers(vendor: Path) ->
     assert "verifier checks" not in text
     assert "`verifier/`" not in text
     assert "a verifier checks each outcome" in write_request(1, 4, spec, [entry(0, 0.25)])
+
+
+def test_a_simulated_run_is_told_what_plays_the_workspace(vendor: Path) -> None:
+    spec = parse_tree(seed_tree(vendor))
+    assert "in a Linux sandbox." in write_request(1, 4, spec, [entry(0, 0.25)])
+    assert "its tools answer is predicted" in write_request(1, 4, spec, [entry(0, 0.25)], environment="world-model")
+    assert "only calls that were recorded" in write_request(1, 4, spec, [entry(0, 0.25)], environment="replay")

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 from wmo_contracts.score import CellDocument, ScoreCell
-from wmo_kit.errors import BadDocument, Cancelled, Transient
+from wmo_kit.errors import BadDocument, Cancelled, Missing, Transient
 from wmo_score.matrix import Trial
 from wmo_score.pool import run_trials
 
@@ -82,3 +82,11 @@ def test_other_errors_are_raised():
 
     with pytest.raises(BadDocument, match="broken task"):
         pool(run)
+
+
+def test_what_is_missing_for_a_trial_is_raised_with_its_name():
+    def run(_trial: Trial) -> CellDocument:
+        raise Missing("the model refuses")
+
+    with pytest.raises(Missing, match="no verdict for 't #1': the model refuses"):
+        pool(run, jobs=1)

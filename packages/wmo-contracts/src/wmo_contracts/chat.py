@@ -27,10 +27,14 @@ class ToolCall(Part):
 
 
 class ChatReply(Part):
-    """The model's message. `finish_reason` is the endpoint's own word (stop, tool_calls, length, ...)."""
+    """The model's message. `finish_reason` is the endpoint's own word (stop, tool_calls, length, ...).
+
+    `refusal` is what the model said in the place where some models say that they refuse; "" where it said nothing.
+    """
 
     content: str | None
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str
     model: str
+    refusal: str = ""
     usage: Usage = Field(default_factory=Usage)

@@ -24,19 +24,23 @@ class WorstCase(Part):
 
 
 class RolePlan(Part):
-    """What a role's model will do: `jobs` trials, or turns of the proposer. `estimate` is None before the first one."""
+    """What a role's model will do: `jobs` trials, or turns of the proposer. `estimate` is None before the first one.
+
+    `cost_unknown` says what is missing to give a cost, "" where nothing is.
+    """
 
     jobs: Count
     worst_case: WorstCase
     estimate: Usage | None = None
+    cost_unknown: str = ""
 
 
 class PlanDocument(Document):
     """`wmo.plan/1`: what `wmo-score --dry-run` prints; nothing is asked of a model for it.
 
     `proposer` is None where no model of ours proposes, `world` and `judge` where no model plays that role, `spent`
-    outside a run. `slots` are those still to be proposed
-    for. Candidates to come are taken to have the limits of the harness in hand.
+    outside a run. `total` is the worst case of all together. `slots` are those still to be proposed for; candidates to
+    come are taken to have the limits of the harness in hand.
     """
 
     SCHEMA: ClassVar[str] = "wmo.plan/1"
@@ -46,6 +50,7 @@ class PlanDocument(Document):
     proposer: RolePlan | None = None
     world: RolePlan | None = None
     judge: RolePlan | None = None
+    total: WorstCase | None = None
     spent: Spending | None = None
     max_cost: float | None = None
     max_tokens: int | None = None

@@ -13,6 +13,8 @@ from wmo_contracts.base import Document, Part
 from wmo_contracts.episode import EnvironmentKind, SandboxMode, Usage
 
 RewardMode = Literal["raw", "positive-binary"]
+ROUNDING = 1e-4
+"""How far a document's score may be from its report's: rounded for people it is still the same."""
 NOTE_LIMIT = 2000
 """The most characters a cell's note may have (design 4)."""
 
@@ -101,7 +103,7 @@ class ScoreDocument(Document):
     """`wmo.score/1`: what wmo-score prints. `simulated` is true where the offline model played any part in it.
 
     `environment` is what the trials acted in: the scores are predictions where it is not a sandbox. `sandbox` is "none"
-    where agents and tools ran with nothing around them.
+    where agents and tools ran with nothing around them. `score` and `pass_rate` are the report's own.
     """
 
     SCHEMA: ClassVar[str] = "wmo.score/1"
@@ -113,6 +115,16 @@ class ScoreDocument(Document):
     environment: EnvironmentKind = "sandbox"
     sandbox: SandboxMode = "bwrap"
     report: ScoreReport
+
+    @model_validator(mode="after")
+    def _of_its_report(self) -> Self:
+        for name, said, found in (
+            ("score", self.score, self.report.score),
+            ("pass_rate", self.pass_rate, self.report.pass_rate),
+        ):
+            if not math.isclose(said, found, rel_tol=0, abs_tol=ROUNDING):
+                raise ValueError(f"{name} is {said}, but the report's cells give {found}")
+        return self
 
 
 class CellDocument(Document):

@@ -81,14 +81,16 @@ class Runtime(ABC):
         *,
         cancel: Flag | None = None,
         command: Sequence[str] | None = None,
+        on_failure: Callable[[EpisodeResult], None] = lambda _partial: None,
     ) -> EpisodeResult:
         """Play one episode to its end, whatever that is: a failing or slow agent is a result.
 
         `environment` stays the caller's to close, except where an action of it outlasts the grace or the run is
         cancelled: then it is closed here. `command` (None: ENTRY_COMMAND) runs in the runner's folder with the
-        interpreter first on its PATH. Raises EpisodeCancelled, Missing (interpreter or bubblewrap), OSError where the
-        folder cannot be made (then nothing was started), and whatever the environment or the model client raised by
-        failing themselves.
+        interpreter first on its PATH. `on_failure` is given what there is of an episode before a failure of the
+        environment's or the client's own is raised. Raises EpisodeCancelled, Missing (interpreter or bubblewrap),
+        OSError where the folder cannot be made (then nothing was started), and whatever the environment or the model
+        client raised by failing themselves.
         """
         watch = _Watch()
         cancelled = cancel or threading.Event()
@@ -109,11 +111,12 @@ class Runtime(ABC):
             finally:
                 shim.close(Patience(grace_s, cancelled))
         timings = watch.phases(session.moments()) | session.spent()
+        cut = Ending(None, None, hidden=hidden, runtime=self.NAME)
         if cancelled.is_set() and (session.done is None or session.provider_error is not None):
             # not the session's own ending: what fails now fails for that reason
-            cut = Ending(None, None, hidden=hidden, runtime=self.NAME)
             raise EpisodeCancelled(task_id, conclude(task_id, cut, session.steps, session.usage, timings))
         if session.failure is not None:
+            on_failure(conclude(task_id, cut, session.steps, session.usage, timings))
             raise session.failure
         wall_s = math.ceil(self.limits.timeout_s)
         failed = session.provider_error

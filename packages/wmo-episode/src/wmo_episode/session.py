@@ -18,7 +18,7 @@ from wmo_kit.bell import Bell
 from wmo_models.deadline import HangUp, HungUp
 from wmo_models.provider import Provider, ProviderError
 from wmo_models.trouble import Trouble, listening
-from wmo_suites.environment import Environment, KeepsNote
+from wmo_suites.environment import Environment, KeepsNote, OwnTime
 
 from wmo_episode.patience import Patience
 from wmo_episode.wire import Answer, BadRequest, read_reply, tool_arguments
@@ -233,8 +233,11 @@ class Session:
         return self._asking > 0
 
     def lost_s(self) -> float:
-        """Give the seconds that failed tries, and waits for the next, took from the agent: not its own."""
-        return self._lost_s
+        """Give the seconds that are not the agent's own, up to now.
+
+        They are those of failed tries of its model with the waits for the next, and all that a world model takes.
+        """
+        return self._lost_s + (self._environment.taken_s() if isinstance(self._environment, OwnTime) else 0.0)
 
     @property
     def failure(self) -> Exception | None:
@@ -266,7 +269,7 @@ class Session:
             return _error(BUDGET_EXHAUSTED)
         self._actions += 1
         try:
-            with self._spending("tools"), listening(self._lose):  # a world model's troubles are not the agent's
+            with self._spending("tools"):
                 return self._environment.execute(action)
         except Exception as error:
             self.fail(error)

@@ -9,6 +9,11 @@ from wmo_models.recording import RecordingProvider
 from wmo_suites.nearest import RecordedSteps
 from wmo_suites.world_model import WorldModel
 
+REFUSED = (
+    "; it answers others and refuses this request, and so it will again: have a model with a larger context, or one "
+    "that takes it, play the role 'world', in a new run"
+)
+
 
 class PlayedWorld(WorldModel):
     """One episode's world, played by `provider`. What was asked and answered is kept for `exchanges`."""
@@ -40,4 +45,5 @@ class _Failing:
                 return self._provider.complete(request)
         except ProviderError as error:
             kind = Transient if error.transient else Missing
-            raise kind(f"the world model failed: {error}") from error
+            advice = REFUSED if error.fault == "request" else ""
+            raise kind(f"the world model failed: {error}{advice}") from error

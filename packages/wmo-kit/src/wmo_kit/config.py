@@ -15,6 +15,7 @@ from wmo_contracts.run import EndpointSettings, ModelSettings
 
 from wmo_kit.base_url import host_of
 from wmo_kit.errors import BadDocument, Conflict, Missing
+from wmo_kit.written import first_problem
 
 Role = Literal["worker", "proposer", "world", "judge"]
 ROLES: tuple[Role, ...] = ("worker", "proposer", "world", "judge")
@@ -163,11 +164,8 @@ def load_config(
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        # an unknown key first: where a name is misspelt, the right one is missing as well
-        first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-        where = ".".join(str(part) for part in first["loc"])
-        what = "unknown key" if first["type"] == "extra_forbidden" else _first_lower(first["msg"])
-        raise BadDocument(f"bad configuration in '{path or 'the environment'}': '{where}': {what}") from error
+        problem = first_problem(error, Config, hidden=["fallbacks"])
+        raise BadDocument(f"bad configuration in '{path or 'the environment'}': {problem}") from error
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -196,13 +194,8 @@ def models_source(environ: Mapping[str, str] | None = None) -> str:
     return f"change its role in '{CONFIG_NAME}'"
 
 
-def _first_lower(message: str) -> str:
-    message = message.removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
-
-
-def api_key(endpoint: Endpoint, environ: Mapping[str, str] | None = None) -> str:
-    """Give the endpoint's key, "" where it has none.
+def api_key(endpoint: Endpoint, role: Role, environ: Mapping[str, str] | None = None) -> str:
+    """Give the key of an endpoint that plays `role`, "" where it has none.
 
     Raises Conflict for a base URL that is none, Missing where the key's variable is not set.
     """
@@ -214,7 +207,7 @@ def api_key(endpoint: Endpoint, environ: Mapping[str, str] | None = None) -> str
     key = (os.environ if environ is None else environ).get(endpoint.api_key_env, "")
     if not key:
         raise Missing(
-            f"no API key for '{endpoint.base_url}': set the variable '{endpoint.api_key_env}' "
-            "(any text where the server asks for none)"
+            f"no API key for '{endpoint.base_url}', the {role}: set the variable '{endpoint.api_key_env}' "
+            f"(where the server asks for none, any text; or 'api_key_env = \"\"' for the role in '{CONFIG_NAME}')"
         )
     return key

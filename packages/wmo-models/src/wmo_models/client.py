@@ -4,6 +4,7 @@ import random
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 from wmo_contracts.chat import ChatReply, ChatRequest
@@ -135,9 +136,20 @@ class OpenAIClient:
             reply = read_response(answer.status, answer.body)
         except Refused as error:
             raise self._failed(error, started, answer) from error
+        reply = ChatReply.model_validate(self._scrubbed(reply.model_dump()))  # it is kept, and read by proposers
         one = self.endpoint
         cost = cost_of(reply.usage, one.price_in, one.price_out, one.price_cached)
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
+
+    def _scrubbed(self, value: Any) -> Any:
+        """Take the key out of every text of a reply: an endpoint may repeat its request's headers in one."""
+        if isinstance(value, str):
+            return self._transport.scrub(value)
+        if isinstance(value, dict):
+            return {name: self._scrubbed(item) for name, item in value.items()}
+        if isinstance(value, tuple):
+            return tuple(self._scrubbed(item) for item in value)
+        return value
 
     def _failed(self, error: NoAnswer | Refused, started: float, answer: Answer | None = None) -> EndpointFailed:
         """Name the endpoint, and keep the key out."""

@@ -40,7 +40,7 @@ def open_provider(config: Config, role: Role, log: Log | None = None) -> Iterato
             name = endpoint.base_url
             url = stack.enter_context(offline_server()) if name == OFFLINE else name
             served = endpoint.model_copy(update={"base_url": url})
-            clients.append(OpenAIClient(served, api_key(endpoint), name=name, tell=tell))
+            clients.append(OpenAIClient(served, api_key(endpoint, role), name=name, tell=tell))
             stack.callback(clients[-1].close)
         yield Waterfall(clients, tell=tell)
 

@@ -108,6 +108,7 @@ def _reply(value: dict[str, Any]) -> ChatReply:
         tool_calls=calls,
         finish_reason=_finish_reason(choices[0].get("finish_reason"), bool(calls)),
         model=str(value.get("model") or ""),
+        refusal=str(message.get("refusal") or ""),
         usage=_usage(value.get("usage")),
     )
 

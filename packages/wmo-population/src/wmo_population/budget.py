@@ -32,7 +32,11 @@ def unknown(settings: RunSettings, spent: Spending) -> str:
 
 def raise_it(settings: RunSettings, run_dir: Path) -> str:
     """Give the command that raises a run's limits."""
-    options = [
-        f"--{name} N" for name, limit in (("max-cost", settings.max_cost), ("max-tokens", settings.max_tokens)) if limit
-    ]
-    return f"'wmo-state init {run_dir} {' '.join(options)}' (a number, or never)"
+    limits = (("max-cost", settings.max_cost), ("max-tokens", settings.max_tokens))
+    names = [name for name, limit in limits if limit]
+    options, in_make = (" ".join(f"--{name} N" for name in names), " ".join(f"{_in_make(name)}=N" for name in names))
+    return f"'wmo-state init {run_dir} {options}' (a number, or never; make: {in_make})"
+
+
+def _in_make(option: str) -> str:
+    return option.upper().replace("-", "_")

@@ -90,7 +90,8 @@ class RecordedRun(Run):
             raise Conflict(
                 f"run '{run_dir}' has stopped: {in_a_row} proposals in a row were rejected, its limit is {limit}, and "
                 f"another would be paid for, too: see why in '{last}'; to go on, raise the limit: "
-                f"'wmo-state init {run_dir} --max-consecutive-rejections {in_a_row + limit}' (a number, or never)"
+                f"'wmo-state init {run_dir} --max-consecutive-rejections {in_a_row + limit}' (a number, or "
+                "never; make: MAX_REJECTIONS=N)"
             )
 
     def refuse_over_budget(self) -> None:

@@ -53,6 +53,17 @@ def suite_dir(run_dir: Path, settings: RunSettings) -> Path:
     return (run_dir / settings.suite).resolve()
 
 
+def require_suite(run_dir: Path, settings: RunSettings) -> Path:
+    """Give the same folder. Raises BadDocument where it is not there: a run was copied or moved without it, say."""
+    folder = suite_dir(run_dir, settings)
+    if not folder.is_dir():
+        raise BadDocument(
+            f"no suite at '{folder}': the run names it relative to itself; name it again with 'wmo-state init "
+            f"{run_dir} --suite DIR' (make: SUITE=DIR)"
+        )
+    return folder
+
+
 def recorded_dirs(run_dir: Path, settings: RunSettings) -> tuple[Path, ...]:
     """Give the folders of the recorded episodes that a run's environment uses, which the record has likewise."""
     return tuple((run_dir / folder).resolve() for folder in settings.recorded)

@@ -11,10 +11,13 @@ def check_choice(kind: EnvironmentKind, *, recorded: bool, judged: bool) -> None
     """
     if kind == "sandbox":
         if recorded:
-            raise Usage("'--recorded' is for '--env world-model' and '--env replay': name one of them")
+            raise Usage("'--recorded' is for '--env world-model' and '--env replay': name one of them (make: ENV=)")
         return
     if kind == "replay" and not recorded:
-        raise Usage("a replay answers from recorded episodes alone: name a run or a kept scoring with '--recorded DIR'")
+        raise Usage(
+            "a replay answers from recorded episodes alone: name a run or a kept scoring with '--recorded DIR' "
+            "(make: RECORDED=DIR)"
+        )
     if not judged:
         what = "world model" if kind == "world-model" else "replay"
-        raise Usage(f"a {what} has no workspace for a verifier: add '--judge'")
+        raise Usage(f"a {what} has no workspace for a verifier: add '--judge' (make: JUDGE=1)")

@@ -18,6 +18,15 @@ class Environment(Protocol):
 
 
 @runtime_checkable
+class OwnTime(Protocol):
+    """An Environment that takes time which is not the agent's: how fast a simulator is says nothing of an agent."""
+
+    def taken_s(self) -> float:
+        """Give the seconds that answering took so far, those of a call in progress too. From any thread."""
+        ...
+
+
+@runtime_checkable
 class KeepsNote(Protocol):
     """An Environment with a note on its state, which a real place does not need. Every step keeps it."""
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from wmo_kit.errors import BadDocument
+from wmo_kit.written import first_problem
 
 GOLD = "gold.toml"
 EXAMPLE = 'assertions = ["The answer names the file that was written.", ...]'
@@ -43,8 +44,4 @@ def read_gold(path: Path) -> tuple[str, ...] | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadDocument(f"cannot read '{path}': {error}") from error
     except ValidationError as error:
-        # an unknown key first: where a name is misspelt, the right one is missing as well
-        first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-        where = ".".join(str(part) for part in first["loc"])
-        reason = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-        raise BadDocument(f"cannot read '{path}': '{where}': {reason[:1].lower()}{reason[1:]}") from error
+        raise BadDocument(f"cannot read '{path}': {first_problem(error, _GoldFile)}") from error

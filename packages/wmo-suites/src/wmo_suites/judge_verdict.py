@@ -1,17 +1,24 @@
 """A judge's reply to its verdicts. Strict: what is not exactly as asked for counts as not passed. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from wmo_contracts.base import mend_json, parse_text
 from wmo_contracts.chat import ChatReply
 from wmo_contracts.score import CellTests
 from wmo_contracts.verdict import AssertionVerdict, VerdictDocument
+from wmo_kit.errors import shown
+
+from wmo_suites.json_reply import parse_reply
 
 REASON_CHARACTERS = 2_000
 """What is kept of a reason."""
+WORD_CHARACTERS = 40
+REFUSED = "the judge refused this transcript"
+QUOTED_WORDS = 4
+WORD = re.compile(r"\w+")
 
 
 class _Entry(BaseModel):
@@ -44,6 +51,27 @@ def read_verdict(reply: ChatReply, assertions: Sequence[str]) -> VerdictDocument
     return _document(assertions, valid, problems + ([f"assertions without an entry: {missing}"] if missing else []))
 
 
+def refused_verdict(assertions: Sequence[str], words: str) -> VerdictDocument:
+    """Give the verdict where the judge's endpoint refuses what this trial has it asked: nothing is passed.
+
+    `words` are the endpoint's. They stand in the note, where proposers read them, unless they quote an assertion.
+    """
+    told = "its words quote an assertion" if _quotes(words, assertions) else shown(words, REASON_CHARACTERS)
+    verdicts = tuple(_verdict(text, None) for text in assertions)
+    return VerdictDocument(passed=False, assertions=verdicts, note=f"{REFUSED}: {told}")
+
+
+def _quotes(words: str, assertions: Sequence[str]) -> bool:
+    """Say whether QUOTED_WORDS in a row of an assertion, or all of a shorter one, stand in `words`."""
+    said = f" {' '.join(WORD.findall(words.lower()))} "
+    for text in assertions:
+        own = WORD.findall(text.lower())
+        runs = [own[start : start + QUOTED_WORDS] for start in range(max(len(own) - QUOTED_WORDS + 1, 1))]
+        if any(run and f" {' '.join(run)} " in said for run in runs):
+            return True
+    return False
+
+
 def count_assertions(verdict: VerdictDocument) -> CellTests | None:
     """Count the assertions as a verifier's tests are counted; None where none has a valid verdict."""
     resolved = sum(one.valid for one in verdict.assertions)
@@ -59,6 +87,10 @@ def _entries(reply: ChatReply) -> tuple[list[_Entry], int]:
         raise ValueError("it was cut at its output limit")
     if reply.tool_calls:
         raise ValueError("it is a tool call")
+    if reply.refusal:
+        raise ValueError("it has a refusal")
+    if reply.finish_reason != "stop":
+        raise ValueError(f"it ended with '{shown(reply.finish_reason, WORD_CHARACTERS)}' and not with 'stop'")
     value = _json(reply.content or "")
     if not isinstance(value, dict) or value.keys() != {"verdicts"} or not isinstance(value["verdicts"], list):
         raise ValueError("it is no object with a list 'verdicts' and nothing else")
@@ -73,8 +105,8 @@ def _entries(reply: ChatReply) -> tuple[list[_Entry], int]:
 
 def _json(text: str) -> Any:
     try:
-        return parse_text(mend_json(text))
-    except (ValueError, RecursionError) as error:
+        return parse_reply(text)
+    except ValueError as error:
         raise ValueError("it is no JSON" if text.strip() else "it is empty") from error
 
 

@@ -27,10 +27,11 @@ FINISHED = re.compile(r"attempt-[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class RecordedEpisode:
-    """One finished real episode: its task, and the calls that its sandbox answered, in order."""
+    """One finished real episode: its task, the calls that its sandbox answered, in order, and its harness's tree."""
 
     task_id: str
     steps: tuple[Step, ...]
+    tree_hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Recordings:
 
     episodes: tuple[RecordedEpisode, ...] = ()
     digest: str = ""
+
+    def without_tree(self, tree_hash: str) -> Self:
+        """Give all but the episodes of one harness; the digest stays that of what was read."""
+        return replace(self, episodes=tuple(one for one in self.episodes if one.tree_hash != tree_hash))
 
     def without(self, task_ids: Container[str]) -> Self:
         """Give all but the episodes of these tasks; the digest stays that of what was read."""
@@ -52,6 +57,8 @@ def read_recordings(folders: Sequence[Path]) -> Recordings:
     """
     episodes: list[RecordedEpisode] = []
     for folder in folders:
+        if not folder.is_dir():
+            raise BadDocument(f"no recorded episodes in '{folder}': there is no such folder")
         found = list(_real_episodes(folder))
         if not found:
             raise BadDocument(
@@ -60,6 +67,21 @@ def read_recordings(folders: Sequence[Path]) -> Recordings:
             )
         episodes += found
     return Recordings(tuple(episodes), _digest(episodes) if episodes else "")
+
+
+def require_recordings(folders: Sequence[Path], digest: str) -> Recordings:
+    """Read the recorded episodes that a run uses. `digest` is what the run records of them.
+
+    Raises BadDocument where they are not what they were, and what read_recordings raises.
+    """
+    found = read_recordings(folders)
+    if found.digest != digest:
+        raise BadDocument(
+            f"the recorded episodes in '{', '.join(str(folder) for folder in folders)}' are not those that the run was "
+            f"made with: they hash to '{found.digest}', and not to '{digest}': restore them, or start a new run "
+            "directory"
+        )
+    return found
 
 
 def _real_episodes(folder: Path) -> Iterator[RecordedEpisode]:
@@ -80,7 +102,7 @@ def _read_trial(trial: Path, episode: EpisodeDocument) -> RecordedEpisode:
                 f"bad '{trial / name}': it is of task '{shown(found)}', '{EPISODE}' beside it of "
                 f"'{shown(episode.task.id)}': restore the trial from a copy, or move it away"
             )
-    return RecordedEpisode(episode.task.id, environment_steps(episode, result.steps))
+    return RecordedEpisode(episode.task.id, environment_steps(episode, result.steps), cell.tree_hash)
 
 
 def environment_steps(episode: EpisodeDocument, steps: Sequence[Step]) -> tuple[Step, ...]:

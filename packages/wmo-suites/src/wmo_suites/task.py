@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from wmo_kit.errors import BadDocument
+from wmo_kit.written import first_problem
 
 from wmo_suites.gold import EXAMPLE, GOLD, read_gold
 from wmo_suites.limits import SandboxLimits
@@ -150,10 +151,7 @@ def _read_settings(path: Path) -> _TaskFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadDocument(f"cannot read '{path}': {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        reason = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].lower()
-        raise BadDocument(f"cannot read '{path}': '{where}': {reason}") from error
+        raise BadDocument(f"cannot read '{path}': {first_problem(error, _TaskFile)}") from error
 
 
 def load_suite(directory: Path) -> list[Task]:
@@ -178,13 +176,16 @@ def select(tasks: Sequence[Task], names: Iterable[str]) -> list[Task]:
     return [known[name] for name in asked]
 
 
-def task_digest(task: Task) -> str:
+def task_digest(task: Task, *, judged: bool) -> str:
     """Give the BLAKE2b-16 hex digest of all the task's files: paths, executable bits, link targets and bytes.
 
-    Folders and other mode bits do not count: version control does not carry them. Raises OSError.
+    Folders and other mode bits do not count: version control does not carry them. Nor does its gold.toml, unless trials
+    are `judged`: a verifier does not read it. Raises OSError.
     """
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(task.path.rglob("*"), key=lambda path: path.relative_to(task.path).as_posix()):
+        if not judged and path == task.path / GOLD:
+            continue
         if path.is_symlink():
             kind, data = b"l", str(path.readlink()).encode()
         elif path.is_file():

@@ -2,8 +2,10 @@
 
 import contextvars
 import threading
-from collections.abc import Hashable
+import time
+from collections.abc import Hashable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Protocol
@@ -45,7 +47,7 @@ class _Told:
 class WorldModel:
     """One episode at a task, in a world that `model` makes up; `recorded` are real steps to take examples from.
 
-    Implements Environment and KeepsNote. Calls are answered one at a time, whatever thread they come from.
+    Implements Environment, OwnTime and KeepsNote. Calls are answered one at a time, whatever thread they come from.
     """
 
     def __init__(self, model: Completer, task_id: str, instruction: str, recorded: RecordedSteps) -> None:
@@ -54,6 +56,7 @@ class WorldModel:
         self._closed = threading.Event()
         self._answers: SimpleQueue[Future[ChatReply] | None] = SimpleQueue()
         self._told = _Told()
+        self._clock: tuple[float, float | None] = (0.0, None)
 
     @property
     def state_note(self) -> str:
@@ -64,6 +67,11 @@ class WorldModel:
     def usage(self) -> Usage:
         """What the model used in this episode, for replies that were no good too."""
         return self._told.usage
+
+    def taken_s(self) -> float:
+        """Give the seconds that the model took so far, with tries that gave nothing and what it still takes."""
+        taken, since = self._clock
+        return taken if since is None else taken + time.monotonic() - since
 
     def execute(self, action: Action) -> Observation:
         """Give what the model says of the call. What is wrong with the call itself needs no model to be told.
@@ -76,7 +84,8 @@ class WorldModel:
             told = self._told
             examples = self._recorded.nearest(self._task_id, told.done, action, EXAMPLES)
             scene = Scene(self._instruction, self._task_id, told.note, told.steps, examples, action)
-            prediction = self._predict(world_request(scene), action)
+            with self._taking_time():
+                prediction = self._predict(world_request(scene), action)
             observation = Observation(
                 content=clipped(prediction.content, CONTENT_CHARACTERS),
                 is_error=prediction.is_error,
@@ -91,6 +100,16 @@ class WorldModel:
         """Wait for the model no longer: a call in progress raises."""
         self._closed.set()
         self._answers.put(None)
+
+    @contextmanager
+    def _taking_time(self) -> Iterator[None]:
+        """Run the clock. It is one value, so that who reads it in between never sees it go back."""
+        taken, begun = self._clock[0], time.monotonic()
+        self._clock = (taken, begun)
+        try:
+            yield
+        finally:
+            self._clock = (taken + time.monotonic() - begun, None)
 
     def _predict(self, request: ChatRequest, action: Action) -> Prediction:
         problem = ""

@@ -1,15 +1,13 @@
 """The world model's reply, read strictly: one JSON object with exactly three keys. Anything else is no observation."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from wmo_contracts.base import mend_json, parse_text
 from wmo_contracts.chat import ChatReply
 
+from wmo_suites.json_reply import parse_reply
+
 KEYS = {"content": str, "is_error": bool, "state_note": str}
-FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
-"""Models like to write JSON so. Only a reply that is such a block as a whole counts."""
 
 
 class BadReply(Exception):
@@ -31,7 +29,7 @@ def read_prediction(reply: ChatReply) -> Prediction:
         raise BadReply("it was cut off at the output limit")
     if reply.tool_calls:
         raise BadReply("it calls a tool")
-    value = _parse((reply.content or "").strip())
+    value = _parse(reply.content or "")
     if not isinstance(value, dict):
         raise BadReply("it is no JSON object")
     if set(value) != set(KEYS):
@@ -43,12 +41,11 @@ def read_prediction(reply: ChatReply) -> Prediction:
 
 
 def _parse(text: str) -> Any:
-    if not text:
+    if not text.strip():
         raise BadReply("it is empty")
-    fenced = FENCED.fullmatch(text)
     try:
-        return parse_text(mend_json(fenced[1] if fenced else text))
-    except (ValueError, RecursionError) as error:
+        return parse_reply(text)
+    except ValueError as error:
         raise BadReply(f"it is not one JSON value: {error}") from error
 
 

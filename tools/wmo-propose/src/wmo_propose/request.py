@@ -1,10 +1,11 @@
 """REQUEST.md: what a proposer is asked. Written for a coding agent that has never seen the project; deterministic."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 
+from wmo_contracts.episode import EnvironmentKind
 from wmo_harness.surfaces import HarnessSpec
 
 from wmo_propose.leak_check import QUOTE_WORDS, SOLUTION_WORDS
@@ -42,6 +43,11 @@ KIT_CHECKS = """\
 5. every import at the top of a `.py` file is of the standard library or of the tree;"""
 
 
+PLACES: Mapping[EnvironmentKind, str] = {
+    "sandbox": "a Linux sandbox",
+    "world-model": "a Linux workspace that another model plays: what its tools answer is predicted",
+    "replay": "a Linux workspace that recorded episodes play: only calls that were recorded get an answer",
+}
 VERIFIER_GRADES = "a verifier checks each outcome"
 VERIFIER_EVIDENCE = "`verifier/` is what the verifier said."
 JUDGE_GRADES = """a judge, another model, reads what the
@@ -52,17 +58,24 @@ JUDGE_EVIDENCE = (
 
 
 def write_request(
-    slot: int, slots: int, spec: HarnessSpec, history: Sequence[ManifestEntry], *, judged: bool = False
+    slot: int,
+    slots: int,
+    spec: HarnessSpec,
+    history: Sequence[ManifestEntry],
+    *,
+    environment: EnvironmentKind = "sandbox",
+    judged: bool = False,
 ) -> str:
     """Give the text for `slot` of `slots`. `spec` is the seed's; `history` every consumed slot, the seed first.
 
-    `judged`: a judge decides the trials, not the tasks' verifiers.
+    `environment` is what trials act in; `judged`: a judge decides them, not the tasks' verifiers.
     """
     about = PI_NODE if spec.runtime_kind == "pi-node" else _kit_python()
     return _template("REQUEST.md").substitute(
         slot=slot,
         slots=slots,
         standing=_standing(history),
+        place=PLACES[environment],
         grader=JUDGE_GRADES if judged else VERIFIER_GRADES,
         grader_evidence=JUDGE_EVIDENCE if judged else VERIFIER_EVIDENCE,
         secret_text="the assertions about it" if judged else "its verifier",

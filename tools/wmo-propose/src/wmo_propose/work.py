@@ -24,11 +24,12 @@ from wmo_population.events import note_event
 from wmo_population.evidence import REMEDY, reading, refuse_link
 from wmo_population.outcomes import CandidateProposalError
 from wmo_population.recorded import RecordedRun, open_run
-from wmo_population.run_record import hidden_paths, suite_dir
+from wmo_population.run_record import hidden_paths, recorded_dirs, require_suite
 from wmo_population.slots import candidate_slot_id
 from wmo_population.verdict import read_own_verdict, verdict_path
 from wmo_suites.allowed import read_words
 from wmo_suites.disk import check_room
+from wmo_suites.recorded import require_recordings
 from wmo_suites.task import Task, load_task
 from wmo_suites.workspace import remove_workspace
 
@@ -167,16 +168,20 @@ def _workspace_root(opened: RecordedRun) -> Path:
 def _take_turn(opened: RecordedRun, agent: TurnTaker, gate: SourceGate, stop: Stop) -> tuple[Turn, Checked]:
     """Let the agent work on a fresh workspace and check what it left.
 
-    Raises Transient or Missing for an outage and Cancelled where `stop` came before the turn's end, the evidence kept
+    Raises BadDocument where a task or the recorded episodes are not there any more, before anything is paid; Transient
+    or Missing for an outage and Cancelled where `stop` came before the turn's end, the evidence kept
     in each case.
     """
     slot, seed = opened.next.slot, opened.plan.seed
     spec = parse_tree(seed)
-    suite = suite_dir(opened.layout.run_dir, opened.settings)
+    suite = require_suite(opened.layout.run_dir, opened.settings)
     tasks = [load_task(suite / task_id) for task_id in opened.settings.request.task_ids]  # before the turn is paid
+    folders = recorded_dirs(opened.layout.run_dir, opened.settings)
+    require_recordings(folders, opened.settings.recorded_hash)  # likewise: without them its candidate is never scored
     history = manifest(opened.layout, opened.state.entries)
     judged = opened.settings.judge is not None
-    request = write_request(slot, opened.plan.iterations, spec, history, judged=judged)
+    place = opened.settings.environment
+    request = write_request(slot, opened.plan.iterations, spec, history, environment=place, judged=judged)
     link = opened.settings.sandbox == "none"
     workspace = build_workspace(
         _workspace_root(opened), opened.layout, history, seed, request, link=link, judged=judged

@@ -130,14 +130,24 @@ class HarnessAgent:
         recorder = RecordingProvider(self.provider)
         runtime = runtime_for(document, self.tree, recorder, self.runtime, work=self.work_dir, pool=self.pool)
         runtime = replace(runtime, model_answers=self.provider.answers)
+
+        def keep(partial: EpisodeResult) -> None:
+            write_text_atomic(desk.folder / RESULT, partial.to_text())
+
         try:
-            result = runtime.run(desk.task.id, desk.task.instruction, desk.ground.environment, cancel=desk.cancel)
+            result = runtime.run(
+                desk.task.id,
+                desk.task.instruction,
+                desk.ground.environment,
+                cancel=desk.cancel,
+                on_failure=keep,
+            )
         except EpisodeCancelled as cancelled:
-            write_text_atomic(desk.folder / RESULT, cancelled.partial.to_text())
+            keep(cancelled.partial)
             raise
         finally:
             write_text_atomic(desk.folder / EXCHANGES, recorder.document().to_text())
-        write_text_atomic(desk.folder / RESULT, result.to_text())
+        keep(result)
         if result.model_fault == "transient":
             raise Transient(f"the model failed: {result.note}")
         if result.model_fault == "endpoint":

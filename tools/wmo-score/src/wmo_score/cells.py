@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from wmo_contracts.episode import EpisodeResult
 from wmo_contracts.episode import Usage as ModelUsage
@@ -66,6 +67,20 @@ def total_usage(evidence: Path, wanted: Iterable[Trial]) -> ModelUsage:
         if os.path.lexists(path):
             total = total.plus(_read(path, _read_result).usage)
     return total
+
+
+def usage_by_role(evidence: Path, wanted: Iterable[Trial]) -> dict[str, dict[str, Any]]:
+    """Give what finished trials used, by its name in the timeline: `usage` is the agents' own.
+
+    `world_usage` and `judge_usage` are there where a model played the world or judged. Raises BadDocument, OSError.
+    """
+    asked = tuple(wanted)
+    told = {"usage": total_usage(evidence, asked)}
+    for cell in read_cells(evidence, asked).values():
+        for name, used in (("world_usage", cell.world_usage), ("judge_usage", cell.judge_usage)):
+            if used is not None:
+                told[name] = told.get(name, ModelUsage()).plus(used)
+    return {name: used.model_dump() for name, used in told.items()}
 
 
 def _read_result(path: Path) -> EpisodeResult:

@@ -14,6 +14,7 @@ Examples:
   wmo-score harness.json --suite suites/starter --keep kept -o report.json
   wmo-score edited.json --suite suites/starter --env world-model --recorded kept --judge
   wmo-score --run runs/demo
+  wmo-state best runs/demo | wmo-score - --as runs/demo --env world-model --judge --recorded runs/demo
   wmo-score --agreement simulated.json real.json --baseline seed-simulated.json seed-real.json
 """
 
@@ -21,6 +22,13 @@ Examples:
 @click.command("wmo-score", epilog=EXAMPLE)
 @click.argument("harness", required=False)
 @click.option("--run", "run_dir", type=click.Path(path_type=Path), help="Score what is due in this run and commit it.")
+@click.option(
+    "--as",
+    "as_run",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    help="Score HARNESS as this run scores: its tasks, attempts and models, as recorded.",
+)
 @click.option("--suite", type=click.Path(path_type=Path), help="The folder of tasks.")
 @click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only this task; may be repeated.")
 @click.option("--attempts", type=click.IntRange(min=1), help="Attempts at each task.  [default: 1]")
@@ -43,6 +51,11 @@ Examples:
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="A run or a kept scoring, whose real trials a world model takes examples from and a replay its answers.",
+)
+@click.option(
+    "--leave-own-out",
+    is_flag=True,
+    help="With --env world-model: trials that HARNESS itself played are no examples, as make transfer scores.",
 )
 @click.option("--judge", is_flag=True, help="A judge model decides, by each task's gold.toml.")
 @click.option("--agreement", nargs=2, metavar="A B", help="Hold two scorings against each other; score nothing.")
@@ -77,6 +90,10 @@ def score(
 
     With --run, what is due in a run is scored under the run's recorded settings: finished trials are kept, only missing
     ones run, and the boundary is committed. Exit 75 where a verifier gave no reward or the model failed.
+
+    With --as, HARNESS is scored outside the run, under the suite, tasks, attempts, reward mode, sandbox and worker that
+    the run records, whatever models are configured now; so are its judge and its world where it has them. --env,
+    --recorded, --judge and --keep are yours to say. Tasks that changed since the run scored its seed are exit 78.
 
     With --dry-run nothing is scored: trials, worst case and, by what earlier trials used, an estimate are printed, with
     a warning where the run's budget cannot finish its slots.

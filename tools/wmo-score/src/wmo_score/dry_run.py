@@ -12,9 +12,9 @@ from wmo_harness.surfaces import HarnessSpec, parse_tree
 from wmo_kit.config import Config, RoleModel, load_config
 from wmo_kit.errors import Usage as WrongUsage
 from wmo_kit.log import Log
-from wmo_population.budget import TURN_CALLS, TURN_OUTPUT_TOKENS
+from wmo_population.budget import TURN_CALLS, TURN_OUTPUT_TOKENS, reached
 from wmo_population.evidence import read_source
-from wmo_population.holdout import holdout_request, holdout_slots
+from wmo_population.holdout import holdout_begun, holdout_request, holdout_slots
 from wmo_population.layout import RunLayout
 from wmo_population.recorded import require_settings
 from wmo_population.slots import next_step
@@ -27,7 +27,8 @@ from wmo_suites.world_model import TRIES
 from wmo_suites.world_prompt import OUTPUT_TOKENS
 
 from wmo_score.adhoc import chosen_tasks, contender_of
-from wmo_score.forecast import Job, budget_warnings, in_words, role_plan
+from wmo_score.as_run import refuse_changed_tasks, terms_of
+from wmo_score.forecast import Job, budget_warnings, in_all, in_words, role_plan
 from wmo_score.options import Options, environment_of, refuse_conflicts
 
 
@@ -58,15 +59,21 @@ def plan_run(log: Log, run_dir: Path, options: Options) -> PlanDocument:
         max_cost=settings.max_cost,
         max_tokens=settings.max_tokens,
     )
-    return _said(log, plan.model_copy(update={"warnings": budget_warnings(plan, due)}))
+    warnings = budget_warnings(plan, due)
+    if slots == 0 and _held_out_ahead(state, settings) and (found := reached(settings, spent)):
+        warnings += (f"the budget is reached: {found}; held-out tasks are not begun until it is raised",)
+    return _said(log, plan.model_copy(update={"warnings": warnings}))
 
 
 def plan_harness(log: Log, harness: str | None, options: Options) -> PlanDocument:
-    """Plan the scoring of a harness outside any run, and say it. Raises Usage, BadDocument, OSError."""
-    tasks, contender, config = chosen_tasks(options), contender_of(harness, options), load_config()
+    """Plan the scoring of a harness outside any run, and say it. Raises as score_harness does before it scores."""
+    options, config = terms_of(options)
+    tasks, contender = chosen_tasks(options), contender_of(harness, options)
     if contender.tree is None:
         raise WrongUsage(f"'--agent {options.agent}' asks no model: leave out '--dry-run'")
     job = _trial(config, config.roles.worker.settings(), parse_tree(contender.tree))
+    if options.as_run is not None:
+        refuse_changed_tasks(options.as_run, tasks)
     trials = len(tasks) * (options.attempts or 1)
     world = judge = None
     if environment_of(options) == "world-model":
@@ -78,6 +85,7 @@ def plan_harness(log: Log, harness: str | None, options: Options) -> PlanDocumen
 
 
 def _said(log: Log, plan: PlanDocument) -> PlanDocument:
+    plan = plan.model_copy(update={"total": in_all(plan)})
     for line in in_words(plan):
         log.say("plan", line)
     for warning in plan.warnings:
@@ -96,6 +104,19 @@ def _held_out(state: PopulationRunState, settings: RunSettings) -> int:
     whole = ahead * len(request.task_ids) * request.attempts
     unreported = [slot for slot in slots if not os.path.lexists(layout.held_out.report(slot))]
     return whole + sum(_missing_trials(layout.held_out, slot, request) for slot in unreported)
+
+
+def _held_out_ahead(state: PopulationRunState, settings: RunSettings) -> bool:
+    """Say whether a candidate is still to be begun on held-out tasks: what is begun is finished over any budget."""
+    if not settings.holdout:
+        return False
+    layout, entries = state.layout, state.entries
+    if len(entries) <= settings.iterations:
+        return True
+    return any(
+        not holdout_begun(layout, slot) and not os.path.lexists(layout.held_out.report(slot))
+        for slot in holdout_slots(entries)
+    )
 
 
 def _missing_trials(layout: RunLayout, slot: int, request: ScoreRequest) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from wmo_contracts.run import RunSettings
 from wmo_contracts.score import ScoreDocument, ScoreReport, ScoreRequest
 from wmo_harness.source_tree import SourceTree
-from wmo_kit.config import Config, load_config
+from wmo_kit.config import load_config
 from wmo_kit.errors import BadDocument
 from wmo_kit.log import Log
 from wmo_population.events import note_event
@@ -17,18 +17,19 @@ from wmo_population.holdout import holdout_begun, holdout_request
 from wmo_population.layout import RunLayout
 from wmo_population.outcomes import CandidateProposal
 from wmo_population.recorded import RecordedRun, open_run
-from wmo_population.run_record import recorded_dirs, suite_dir
+from wmo_population.run_record import recorded_dirs, require_suite
 from wmo_population.trials import check_trials
 from wmo_suites.box import check_bwrap
-from wmo_suites.recorded import Recordings, read_recordings
+from wmo_suites.recorded import require_recordings
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_score.agents import harness_agent
-from wmo_score.cells import read_cells, total_usage
+from wmo_score.as_run import recorded_config
+from wmo_score.cells import read_cells, usage_by_role
 from wmo_score.judging import open_judge
 from wmo_score.matrix import Conditions, Subject, changed_tasks, score_document, trials
 from wmo_score.options import Options, refuse_conflicts
-from wmo_score.places import open_place
+from wmo_score.places import open_place, tell_of_gaps
 from wmo_score.scoring import Voice, default_jobs, make_subject, score
 from wmo_score.trial import TrialRunner
 
@@ -68,7 +69,7 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
             report = _finished(run, due) or _score(
                 log, run, Measurement(slot, due.tree, run.settings.request, run.layout), options
             )
-            usage = total_usage(run.layout.candidate_dir(slot), trials(report.request))  # before what it reads counts
+            used = usage_by_role(run.layout.candidate_dir(slot), trials(report.request))  # before what it reads counts
         run.commit_scored(report)
         note_event(
             log,
@@ -78,7 +79,7 @@ def score_run(log: Log, run_dir: Path, options: Options) -> ScoreDocument:
             candidate_id=due.candidate_id,
             score=report.score,
             seconds=round(time.monotonic() - started, 3),
-            usage=usage.model_dump(),
+            **used,
         )
         return _document(due.candidate_id, report, run.settings)
 
@@ -94,7 +95,7 @@ def _score_held_out(log: Log, run: RecordedRun, options: Options) -> ScoreDocume
     with about(slot):
         folder = run.start_held_out()
         report = _score(log, run, Measurement(slot, due.tree, request, run.layout.held_out), options)
-        usage = total_usage(folder, trials(report.request))
+        used = usage_by_role(folder, trials(report.request))
     run.commit_held_out(report)
     note_event(
         log,
@@ -103,7 +104,7 @@ def _score_held_out(log: Log, run: RecordedRun, options: Options) -> ScoreDocume
         slot,  # and no score: a later proposer may read the timeline
         candidate_id=due.candidate_id,
         seconds=round(time.monotonic() - started, 3),
-        usage=usage.model_dump(),
+        **used,
     )
     return _document(due.candidate_id, report, run.settings)
 
@@ -138,8 +139,8 @@ def _finished(run: RecordedRun, due: CandidateProposal) -> ScoreReport | None:
 
 def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> ScoreReport:
     settings = run.settings
-    tasks = select(load_suite(suite_dir(run.layout.run_dir, settings)), due.request.task_ids)
-    recordings = _recordings(run.layout.run_dir, settings)
+    tasks = select(load_suite(require_suite(run.layout.run_dir, settings)), due.request.task_ids)
+    recordings = require_recordings(recorded_dirs(run.layout.run_dir, settings), settings.recorded_hash)
     if due.layout == run.layout:  # a world model's examples stand in its evidence, which proposers read
         recordings = recordings.without(settings.holdout)
     conditions = Conditions(
@@ -157,9 +158,10 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
         require_gold(tasks)
     if settings.sandbox == "bwrap":
         check_bwrap()
-    config = _recorded_config(load_config(flags={"vendor": options.vendor}), settings)
+    config = recorded_config(load_config(flags={"vendor": options.vendor}), settings)
     source = run.layout.source_dir(due.slot)
     folders = recorded_dirs(run.layout.run_dir, settings)
+    tell_of_gaps(log, settings.environment, recordings, due.request.task_ids)
     with (
         open_place(
             log, config, settings.environment, mode=settings.sandbox, recordings=recordings, folders=folders
@@ -181,32 +183,10 @@ def _score(log: Log, run: RecordedRun, due: Measurement, options: Options) -> Sc
         return score(runner, options.jobs or default_jobs(), Voice(log, due.label))
 
 
-def _recordings(run_dir: Path, settings: RunSettings) -> Recordings:
-    """Read the recorded episodes that a run uses. Raises BadDocument where they are not what they were."""
-    found = read_recordings(recorded_dirs(run_dir, settings))
-    if found.digest != settings.recorded_hash:
-        raise BadDocument(
-            f"the recorded episodes in '{', '.join(settings.recorded)}' are not those that run '{run_dir}' was made "
-            f"with: they hash to '{found.digest}', and not to '{settings.recorded_hash}': restore them, or start a new "
-            "run directory"
-        )
-    return found
-
-
 def _warn_of_changed_tasks(log: Log, due: Measurement, subject: Subject) -> None:
     """Say which tasks changed since the seed was scored on them: the slots' scores can then not be compared."""
     with about(0):
         seed_cells = read_cells(due.layout.candidate_dir(0), trials(due.request))
-    if due.slot > 0 and (changed := changed_tasks(subject, seed_cells.values())):
+    if due.slot > 0 and (changed := changed_tasks(subject.task_hashes, seed_cells.values())):
         names = ", ".join(changed)
         log.say("warning", f"tasks changed since the seed was scored: {names}; its score and this one do not compare")
-
-
-def _recorded_config(config: Config, settings: RunSettings) -> Config:
-    """Give the configuration with the models that the run records."""
-    models = {"worker": config.roles.worker.as_recorded(settings.worker)}
-    if settings.world is not None:
-        models["world"] = config.roles.world.as_recorded(settings.world)
-    if settings.judge is not None:
-        models["judge"] = config.roles.judge.as_recorded(settings.judge)
-    return config.model_copy(update={"roles": config.roles.model_copy(update=models)})

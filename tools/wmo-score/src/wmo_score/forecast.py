@@ -35,7 +35,27 @@ def worst_case(job: Job, jobs: int) -> WorstCase:
 def role_plan(job: Job, jobs: int, used: Usage, counted: int) -> RolePlan:
     """Give a role's plan; `used` is what its `counted` earlier jobs took together."""
     estimate = scaled(used, jobs / counted) if counted else None
-    return RolePlan(jobs=jobs, worst_case=worst_case(job, jobs), estimate=estimate)
+    worst = worst_case(job, jobs)
+    unknown = ""
+    if any(not one.priced for one in job.endpoints):
+        unknown = "no price"
+    elif worst.prompt_tokens is None and any(one.price_in is not None for one in job.endpoints):
+        unknown = "no context window"
+    return RolePlan(jobs=jobs, worst_case=worst, estimate=estimate, cost_unknown=unknown)
+
+
+def in_all(plan: PlanDocument) -> WorstCase:
+    """Give the worst case of all roles together; the cost is None where one's is unknown or none costs anything."""
+    roles = [role for role in (plan.worker, plan.proposer, plan.world, plan.judge) if role is not None]
+    prompts = [role.worst_case.prompt_tokens for role in roles]
+    costs = [role.worst_case.cost for role in roles if role.worst_case.cost is not None]
+    known = costs and not any(role.cost_unknown for role in roles)
+    return WorstCase(
+        calls=sum(role.worst_case.calls for role in roles),
+        prompt_tokens=None if None in prompts else sum(prompt for prompt in prompts if prompt is not None),
+        completion_tokens=sum(role.worst_case.completion_tokens for role in roles),
+        cost=round(sum(costs), COST_DIGITS) if known else None,
+    )
 
 
 def scaled(usage: Usage, factor: float) -> Usage:
@@ -84,19 +104,29 @@ def budget_warnings(plan: PlanDocument, due_trials: int) -> tuple[str, ...]:
 def in_words(plan: PlanDocument) -> Iterable[str]:
     """Give the plan in lines for people."""
     roles = {
-        "trials": plan.worker,
-        "proposer's turns": plan.proposer,
-        "trials in the world model": plan.world,
-        "judge's verdicts": plan.judge,
+        "worker": ("trials", plan.worker),
+        "proposer": ("proposer's turns", plan.proposer),
+        "world": ("trials in the world model", plan.world),
+        "judge": ("judge's verdicts", plan.judge),
     }
-    for what, role in roles.items():
+    unknown = []
+    for name, (what, role) in roles.items():
         if role is None:
             continue
-        worst, prompt = role.worst_case, role.worst_case.prompt_tokens
-        asked = "an unknown number of" if prompt is None else f"{prompt:,}"
-        line = f"{role.jobs} {what}: at most {worst.calls:,} calls, {asked} tokens in, {worst.completion_tokens:,} out"
-        line += "" if worst.cost is None else f", cost {worst.cost:.4f}"
+        line = f"{role.jobs} {what}: {_at_most(role.worst_case)}"
+        if role.cost_unknown:
+            line += f", cost unknown for {name}: {role.cost_unknown}"
+            unknown.append(name)
         if role.estimate is not None:
             cost = "" if role.estimate.cost is None else f", cost {role.estimate.cost:.4f}"
             line += f"; by what earlier ones used: {role.estimate.calls:,} calls, {role.estimate.tokens:,} tokens{cost}"
         yield line
+    if plan.total is not None:
+        missing = f", cost unknown for {', '.join(unknown)}" if unknown else ""
+        yield f"in all: {_at_most(plan.total)}{missing}"
+
+
+def _at_most(worst: WorstCase) -> str:
+    asked = "an unknown number of" if worst.prompt_tokens is None else f"{worst.prompt_tokens:,}"
+    cost = "" if worst.cost is None else f", cost {worst.cost:.4f}"
+    return f"at most {worst.calls:,} calls, {asked} tokens in, {worst.completion_tokens:,} out{cost}"

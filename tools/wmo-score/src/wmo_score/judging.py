@@ -24,9 +24,11 @@ from wmo_models.recording import EXCHANGES, RecordingProvider
 from wmo_population.durable import make_directory
 from wmo_population.trials import JUDGE, VERDICT
 from wmo_suites.judge import judge_episode
-from wmo_suites.judge_verdict import count_assertions
+from wmo_suites.judge_verdict import count_assertions, refused_verdict
 from wmo_suites.task import Task
 from wmo_suites.verifier import Verdict
+
+from wmo_score.matrix import Trial
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,16 @@ class Judge:
     """The judge of all trials. Safe to use from many threads."""
 
     provider: Provider
+    log: Log
 
-    def verdict(self, task: Task, result: EpisodeResult, folder: Path, stop: Stop) -> tuple[Verdict, Usage]:
+    def verdict(
+        self, task: Task, trial: Trial, result: EpisodeResult, folder: Path, stop: Stop
+    ) -> tuple[Verdict, Usage]:
         """Have an episode judged, the evidence kept in `folder`/judge; give the verdict and what the judge used.
 
-        Raises Transient (75) where the judge failed for now, Missing (69) where it refuses to work, Cancelled where
-        `stop` came first, BadDocument, OSError.
+        A judge that is well and refuses this one request, say for its length, passes nothing, with a warning: no call
+        that comes later would end otherwise. Raises Transient (75) where the judge failed for now, Missing (69) where
+        it refuses to work, Cancelled where `stop` came first, BadDocument, OSError.
         """
         started = time.monotonic()
         recorder = RecordingProvider(self.provider)
@@ -48,8 +54,11 @@ class Judge:
         try:
             document, usage = judge_episode(task, result, _Leaving(recorder, stop))
         except ProviderError as error:
-            kind = Transient if error.transient else Missing
-            raise kind(f"the judge failed: {error}") from error
+            if error.fault != "request":
+                kind = Transient if error.transient else Missing
+                raise kind(f"the judge failed: {error}") from error
+            document, usage = refused_verdict(task.assertions or (), str(error)), Usage()
+            self.log.say("warning", f"'{trial}': {document.note}", trial=str(trial))
         finally:
             write_text_atomic(place / EXCHANGES, recorder.document().to_text())
         write_text_atomic(place / VERDICT, document.to_text())
@@ -92,7 +101,7 @@ class _Leaving:
 def open_judge(config: Config, log: Log) -> Iterator[Judge]:
     """Give the judge of the configuration while the context lasts. Raises Missing, Conflict."""
     with open_provider(config, "judge", log) as provider:
-        yield Judge(provider)
+        yield Judge(provider, log)
 
 
 def verdict_note(document: VerdictDocument) -> str:

@@ -45,7 +45,8 @@ class Conditions:
 
     `agent` is the agent's name; `worker` the model that plays it, None where no model does. `judge` is the model that
     gives the verdicts, None where the tasks' verifiers do. `environment` is what the trials act in, `recorded_hash`
-    that of the recorded episodes it uses, `world` the model that plays it, None where none does.
+    that of the recorded episodes it uses, `world` the model that plays it, None where none does. `leave_own_out`: of
+    those episodes, the harness's own are no examples.
     """
 
     request: ScoreRequest
@@ -57,6 +58,7 @@ class Conditions:
     environment: EnvironmentKind = "sandbox"
     recorded_hash: str = ""
     world: ModelSettings | None = None
+    leave_own_out: bool = False
 
     @property
     def simulated(self) -> bool:
@@ -85,6 +87,8 @@ class Conditions:
             world = () if self.world is None else self.world.endpoints
             facts["environment"] = self.environment
             facts["recorded"] = self.recorded_hash
+            if self.leave_own_out:
+                facts["leave_own_out"] = True
             facts["world"] = [text for one in world for text in (one.base_url, one.model)] or None
         return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -148,9 +152,11 @@ def _changed(subject: Subject, trial: Trial, found: CellDocument) -> str:
     return ""
 
 
-def changed_tasks(subject: Subject, measured: Iterable[CellDocument]) -> tuple[str, ...]:
-    """Name the subject's tasks, sorted, that are not what they were when the `measured` cells were made."""
-    now = subject.task_hashes
+def changed_tasks(now: Mapping[str, str], measured: Iterable[CellDocument]) -> tuple[str, ...]:
+    """Name the tasks, sorted, that are not what they were when the `measured` cells were made.
+
+    `now` gives the digest of each task that there is.
+    """
     return tuple(sorted({c.cell.task_id for c in measured if now.get(c.cell.task_id, c.task_hash) != c.task_hash}))
 
 

@@ -1,6 +1,6 @@
 """Where trials happen: in a real workspace, in a world that a model plays, or in recorded episodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +106,18 @@ class WorldPlace:
         finally:
             world.close()
             write_text_atomic(folder / WORLD_EXCHANGES, world.exchanges().to_text())
+
+
+def tell_of_gaps(log: Log, kind: EnvironmentKind, recordings: Recordings, task_ids: Iterable[str]) -> None:
+    """Say in one line which tasks have no recorded episode: a world then guesses more, a replay answers nothing."""
+    missing = sorted(set(task_ids) - {one.task_id for one in recordings.episodes})
+    if kind == "sandbox" or not missing:
+        return
+    if not recordings.episodes:
+        log.say("warning", "no recorded episodes: the world model guesses from the instruction and the call alone")
+    else:
+        then = "every call is answered with an error" if kind == "replay" else "examples are of other tasks alone"
+        log.say("warning", f"no recorded episode of {', '.join(missing)}: {then} there")
 
 
 @contextmanager

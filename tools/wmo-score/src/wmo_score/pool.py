@@ -7,7 +7,7 @@ from threading import Event
 
 from wmo_contracts.score import CellDocument
 from wmo_kit.child import Flag
-from wmo_kit.errors import Cancelled, Transient
+from wmo_kit.errors import Cancelled, Missing, Transient
 
 from wmo_score.matrix import Trial
 
@@ -31,7 +31,8 @@ def run_trials(
     """Run `due` on `jobs` threads, in order. `run` raises Transient for no verdict, Cancelled when `stop` cut it short.
 
     After a failure of any kind no new trial is started, and those that run are waited for. A failure that is not
-    Transient is raised at the end. `on_cell` is called in the caller's thread, as trials finish.
+    Transient is raised at the end, a Missing with the trial's name. `on_cell` is called in the caller's thread, as
+    trials finish.
     """
     trouble = Event()
 
@@ -55,7 +56,9 @@ def run_trials(
         finally:
             trouble.set()  # where `on_cell` failed, what is queued must not start
     errors = {futures[future]: error for future in futures if (error := future.exception())}
-    for error in errors.values():
+    for trial, error in errors.items():
+        if isinstance(error, Missing):
+            raise Missing(f"no verdict for '{trial}': {error}") from error
         if not isinstance(error, Transient):
             raise error
     cells = {trial: cell for future, trial in futures.items() if trial not in errors and (cell := future.result())}

@@ -3,18 +3,24 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from wmo_contracts.score import CellDocument, ScoreReport
+from wmo_contracts.verdict import VerdictDocument
 from wmo_harness.source_tree import SourceTree, tree_hash
 from wmo_harness.surfaces import doc_hash, parse_tree
+from wmo_kit.documents import read_json_part
 from wmo_kit.errors import Transient
 from wmo_kit.log import Log
 from wmo_kit.progress import WorkProgress
 from wmo_kit.stopping import deferred_signals
+from wmo_population.trials import JUDGE, VERDICT
+from wmo_suites.judge_verdict import REFUSED
 from wmo_suites.task import Task, task_digest
 
 from wmo_score.cells import read_cells, total_usage
 from wmo_score.matrix import Conditions, Plan, Subject, Trial, make_plan, make_report, trials
+from wmo_score.notes import outcome_words
 from wmo_score.pool import run_trials
 from wmo_score.trial import TrialRunner
 
@@ -46,7 +52,7 @@ def make_subject(tree: SourceTree | None, conditions: Conditions, tasks: Iterabl
         tree_hash="" if tree is None else tree_hash(tree),
         doc_hash="" if tree is None else doc_hash(parse_tree(tree)),
         conditions=conditions,
-        task_hashes={task.id: task_digest(task) for task in tasks},
+        task_hashes={task.id: task_digest(task, judged=conditions.judge is not None) for task in tasks},
     )
 
 
@@ -68,12 +74,13 @@ def score(runner: TrialRunner, jobs: int, voice: Voice) -> ScoreReport:
             lambda trial: runner.run(trial, stop),
             jobs=jobs,
             stop=stop.event,
-            on_cell=lambda cell: progress.advance(_outcome(cell)),
+            on_cell=lambda cell: progress.advance(_outcome(cell, runner.evidence)),
         )
     if finished.failures:
         raise Transient(_without_verdict(finished.failures, keeps=voice.keeps))
     report = make_report(subject, {**plan.kept, **finished.cells})
     _warn_of_silence(runner, report, [*plan.kept.values(), *finished.cells.values()], voice)
+    _warn_of_refusals(report, voice)
     return report
 
 
@@ -90,6 +97,16 @@ def _warn_of_silence(runner: TrialRunner, report: ScoreReport, cells: Iterable[C
         )
 
 
+def _warn_of_refusals(report: ScoreReport, voice: Voice) -> None:
+    """Say so loudly where the judge refused every transcript: its endpoint fails at that rather than a harness."""
+    if all(REFUSED in cell.note for cell in report.cells):
+        voice.log.say(
+            "warning",
+            f"{voice.label}: the judge refused every transcript, so this score says nothing of the harness: have a "
+            "model with a larger context, or one that takes them, play the role 'judge', in a new run",
+        )
+
+
 def _tell(plan: Plan, voice: Voice) -> None:
     for trial, reason in plan.outdated.items():
         voice.log.say("rerun", f"{voice.label}: {trial} runs again: {reason}", trial=str(trial), reason=reason)
@@ -98,10 +115,11 @@ def _tell(plan: Plan, voice: Voice) -> None:
         voice.log.say("kept", f"{voice.label}: {len(plan.kept)} of {total} trials are kept", kept=len(plan.kept))
 
 
-def _outcome(cell: CellDocument) -> str:
-    body = cell.cell
-    why = f" ({cell.stop_reason})" if cell.stop_reason else ""
-    return f"{Trial(body.task_id, body.attempt)} {'pass' if body.passed else 'fail'}{why}"
+def _outcome(cell: CellDocument, evidence: Path) -> str:
+    trial = Trial(cell.cell.task_id, cell.cell.attempt)
+    path = evidence / trial.artifact_dir / JUDGE / VERDICT
+    verdict = read_json_part(path, VerdictDocument) if path.is_file() else None
+    return f"{trial} {outcome_words(cell, verdict)}"
 
 
 def _without_verdict(failures: Mapping[Trial, str], *, keeps: bool) -> str:

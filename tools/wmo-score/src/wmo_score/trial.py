@@ -66,7 +66,7 @@ class TrialRunner:
         folder = start_folder(self.evidence, trial)
         try:
             with self._room(trial) as room:
-                played = self._play(self.tasks[trial.task_id], room, folder, stop)
+                played = self._play(trial, room, folder, stop)
         except (Transient, Missing, Cancelled) as error:
             set_aside(folder)
             if stop.event.is_set():
@@ -105,8 +105,9 @@ class TrialRunner:
         finally:
             remove_workspace(room)
 
-    def _play(self, task: Task, room: Path, folder: Path, stop: Stop) -> Played:
+    def _play(self, trial: Trial, room: Path, folder: Path, stop: Stop) -> Played:
         """Let the agent work, then the verifier or the judge."""
+        task = self.tasks[trial.task_id]
         shares = self.judge is None and task.verifier_environment == "shared"
         binds = (*self.agent.binds(task), *(shared_binds(task, folder, room) if shares else ()))
         begun = time.monotonic()
@@ -122,7 +123,7 @@ class TrialRunner:
                 verdict = self._verify(task, ground, folder, stop)
         judge_usage = None
         if self.judge is not None and result is not None:
-            verdict, judge_usage = self.judge.verdict(task, result, folder, stop)
+            verdict, judge_usage = self.judge.verdict(task, trial, result, folder, stop)
         verdict = verdict or self._verify(task, ground, folder, stop)
         _refuse_cut(task, cut=stop.event.is_set() and verdict.cut_short)
         seconds = {name: round(value, 4) for name, value in verdict.timings.items()}

@@ -14,13 +14,22 @@ from wmo_population.durable import make_directory
 from wmo_population.layout import CANDIDATES, PROPOSALS, RunLayout
 from wmo_population.lock import RunLock
 from wmo_population.recorded import RecordedRun, record_holds
-from wmo_population.run_record import hidden_paths, read_settings, suite_dir, write_settings
+from wmo_population.run_record import (
+    hidden_paths,
+    read_settings,
+    recorded_dirs,
+    require_suite,
+    suite_dir,
+    write_settings,
+)
 from wmo_population.state import PopulationRunState
 from wmo_population.view import view_run
 from wmo_suites.allowed import read_words
+from wmo_suites.recorded import require_recordings
 from wmo_suites.task import load_suite, require_gold, select
 
 from wmo_state.asked import Asked
+from wmo_state.moved import PLACES, relocated
 from wmo_state.new_run import check_new
 from wmo_state.settings import adopted_settings, fresh_settings, reconcile
 
@@ -82,7 +91,9 @@ def _go_on(run: Path, asked: Asked) -> str:
     recorded = read_settings(run)
     if recorded is None:
         raise AssertionError("a run.json without settings is a BadDocument")
-    settings = _agreed(reconcile(recorded, asked), asked)
+    settings = _agreed(reconcile(relocated(run, recorded, asked), asked), asked)
+    require_suite(run, settings)
+    require_recordings(recorded_dirs(run, settings), settings.recorded_hash)
     if settings.proposer != recorded.proposer:
         read_words(settings.proposer.allow, hidden_paths(run, settings))
     with record_holds(RunLayout(run)):
@@ -98,6 +109,8 @@ def _go_on(run: Path, asked: Asked) -> str:
 
 def _told(name: str, value: object) -> str:
     """Say what changed in a record, for people."""
+    if name in PLACES:
+        return f"the place of {PLACES[name]}"
     if name in LIMITS:
         return f"{name.replace('_', ' ')}, now {value or 'never'}"
     if isinstance(value, ProposerSettings):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wmo_contracts.run import ModelSettings, RunSettings
 from wmo_harness.tree_io import check_names
-from wmo_kit.config import Endpoint, api_key
+from wmo_kit.config import Endpoint, Role, api_key
 from wmo_kit.errors import Missing
 from wmo_kit.log import Log
 from wmo_population.run_record import hidden_paths
@@ -29,14 +29,14 @@ def check_new(run: Path, settings: RunSettings, asked: Asked, log: Log) -> None:
         _check_command(run, settings, log)
     if settings.holdout and settings.sandbox == "none":
         log.say("warning", "with --sandbox none nothing keeps a proposer from reading the held-out tasks")
-    needed = [settings.worker]
+    needed: list[tuple[Role, ModelSettings]] = [("worker", settings.worker)]
     if settings.iterations > 0 and settings.proposer.kind == "pi":
-        needed.append(settings.proposer_model)
+        needed.append(("proposer", settings.proposer_model))
     if settings.world is not None:
-        needed.append(settings.world)
+        needed.append(("world", settings.world))
     if settings.judge is not None:
-        needed.append(settings.judge)
-    for problem in dict.fromkeys(problem for model in needed for problem in _missing_keys(model)):
+        needed.append(("judge", settings.judge))
+    for problem in [problem for role, model in needed for problem in _missing_keys(role, model)]:
         log.say("warning", f"{problem}; the run will need it")
 
 
@@ -57,12 +57,12 @@ def _check_command(run: Path, settings: RunSettings, log: Log) -> None:
             log.say("warning", f"the proposer's box does not show '{word}': it needs '--allow read:{word}'")
 
 
-def _missing_keys(model: ModelSettings) -> list[str]:
+def _missing_keys(role: Role, model: ModelSettings) -> list[str]:
     problems = []
     for recorded in model.endpoints:
         endpoint = Endpoint(base_url=recorded.base_url, model=recorded.model, api_key_env=recorded.api_key_env)
         try:
-            api_key(endpoint)
+            api_key(endpoint, role)
         except Missing as error:
             problems.append(str(error))
     return problems

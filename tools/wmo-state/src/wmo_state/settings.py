@@ -32,9 +32,20 @@ def adopted_settings(asked: Asked, seed: SourceTree, report: ScoreReport) -> Run
 
     `seed` and `report` are slot 0's. Raises Usage for a missing option, Conflict for one that the run contradicts.
     """
+    _check_adopted(asked)
     name = "candidate-0000/source" if asked.seed is None else asked.seed.name
     settings = _settings(asked, Seed(name, seed), report.request, report.reward_mode)
     return reconcile(settings, asked)
+
+
+def _check_adopted(asked: Asked) -> None:
+    """Refuse for an adopted run what would give its later slots scores of another kind than it has. Raises Conflict."""
+    for option, said in (
+        ("--judge", asked.judge),
+        (f"--env {asked.environment}", asked.environment not in {None, "sandbox"}),
+    ):
+        if said:
+            raise Conflict(f"{option}: the run's scores were given by verifiers in real sandboxes: {REMEDY}")
 
 
 def reconcile(recorded: RunSettings, asked: Asked) -> RunSettings:

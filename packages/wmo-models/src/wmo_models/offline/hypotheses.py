@@ -50,7 +50,7 @@ def _add_rule(rule: str) -> str:
 _CHECK_ADVICE = "SYSTEM.md: always check the work before submitting"
 _SUBMIT_REMINDER = "the first submit is answered with a reminder to check"
 _WRITTEN_PLAN = "SYSTEM.md: a written plan comes before the first action"
-_REFUSED = "submitted work that the verifier refused"
+_REFUSED = "submitted work that did not pass"
 _PROMPT = "cat candidate/SYSTEM.md"
 
 HYPOTHESES = (
