@@ -101,7 +101,7 @@ def test_a_suite_that_is_gone_is_named_before_a_turn_is_paid(make_run: Callable,
     (made.dir / "suite").rename(made.dir / "elsewhere")
     code, _, stderr = propose(made.dir)
     assert code == 65
-    assert f"no task at '{made.dir}/suite/csv'" in stderr
+    assert f"no suite at '{made.dir}/suite'" in stderr
     assert not (out / "paid").exists()
 
 

@@ -108,8 +108,9 @@ class Child:
 
     def feed(self, data: bytes) -> None:
         """Write `data` to the child's standard input and close it, in a thread. Once."""
-        self._feeder = threading.Thread(target=_feed, args=(self._stdin, data), daemon=True)
-        self._feeder.start()
+        with shielded():  # a thread that was made and not started could not be waited for
+            self._feeder = threading.Thread(target=_feed, args=(self._stdin, data), daemon=True)
+            self._feeder.start()
 
     def wait(
         self,
