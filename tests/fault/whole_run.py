@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from wmo_contracts.base import dump_text
 from wmo_contracts.episode import EpisodeDocument, EpisodeResult, HarnessRef, ModelRef, TaskRef, Usage
@@ -110,6 +110,7 @@ def settings_of(seed: SourceTree) -> RunSettings:
         iterations=SLOTS,
         reward_mode="positive-binary",
         sandbox="none",
+        consent=True,
         proposer=ProposerSettings(kind="command", argv=("true",)),
         worker=MODEL,
         proposer_model=MODEL,
@@ -201,9 +202,17 @@ def command(name: str, run: Path) -> Ended:
 
 
 def _init(run: Path) -> None:
-    unsaid = {name: None for name in inspect.signature(ask).parameters if name not in {"run", "argv"}}
-    asked = ask(run, argv=(), **unsaid)
+    kinds = {name: parameter.annotation for name, parameter in inspect.signature(ask).parameters.items()}
+    unsaid = {name: _unsaid(kind) for name, kind in kinds.items() if name != "run"}
+    asked = ask(run, **unsaid)
     run_init(run, asked, Log("wmo-state"))
+
+
+def _unsaid(kind: Any) -> Any:
+    """Give what an option of a kind is where the command line does not say it."""
+    if get_origin(kind) is tuple:
+        return ()
+    return False if kind is bool else None
 
 
 def _optimize(run: Path) -> None:
