@@ -10,7 +10,7 @@ OPTIONS = $(call option,suite,SUITE) $(call option,slots,SLOTS) $(call option,at
 	$(call option,env,ENV) $(call option,recordings,RECORDED) $(call option,yes,YES)
 
 # A misspelt variable would be ignored, and what it asks for not done.
-KNOWN   := PYTHON RUN SUITE SLOTS ATTEMPTS SEED HOLDOUT JOBS MAX_REJECTIONS MAX_COST MAX_TOKENS JUDGE ENV RECORDED
+KNOWN   := PYTHON RUN SUITE SLOTS ATTEMPTS SEED HOLDOUT JOBS MAX_REJECTIONS MAX_COST MAX_TOKENS JUDGE ENV RECORDED YES
 UNKNOWN := $(foreach name,$(filter-out $(KNOWN) MAKE% MFLAGS SHELL,$(.VARIABLES)),$(if $(filter line,$(origin $(name))),$(name)))
 ifneq ($(strip $(UNKNOWN)),)
 $(error unknown variable '$(firstword $(UNKNOWN))': there are $(KNOWN))

@@ -258,9 +258,9 @@ def score(vendor, tmp_path):
 def test_a_wrong_model_name_stops_a_scoring_at_once_and_is_said_once(score):
     with endpoint((404, {}, {"error": {"message": "The model `mine` does not exist"}})) as server:
         done = score(server.url, "--jobs", "1")
-    line = f"wmo-score: the model failed: model 'mine' at '{server.url}': the endpoint answered 404: The model `mine` "
+    line = f"wmo-score: no verdict for 'count #1': the model failed: model 'mine' at '{server.url}': "
     assert (done.returncode, done.stdout) == (69, "")
-    assert done.stderr == f"{line}does not exist\n"
+    assert done.stderr == f"{line}the endpoint answered 404: The model `mine` does not exist\n"
     assert len(server.requests) == 1
 
 
